@@ -161,18 +161,18 @@ static void fields_visit_items(struct fields_walk *walk, const struct schema *sc
         fields_unite_items(walk, path, set);
 }
 
-/* A string of another format than these may be any scalar (an int-or-string, a quantity). */
+/* A string with another format than these may be any scalar. */
 static const char *fields_scalar_fault(const struct schema *schema, const cJSON *value)
 {
     bool text = !schema->format || str_equal(schema->format, "byte");
 
-    if (cJSON_IsObject(value) || cJSON_IsArray(value))
-        return "expected a scalar";
     if ((schema->type == SCHEMA_INTEGER || schema->type == SCHEMA_NUMBER) && !json_is_number(value))
         return "expected a number";
+    if (schema->type == SCHEMA_BOOLEAN && !cJSON_IsBool(value))
+        return "expected a boolean";
     if (schema->type == SCHEMA_STRING && text && !cJSON_IsString(value))
         return "expected a string";
-    return schema->type == SCHEMA_BOOLEAN && !cJSON_IsBool(value) ? "expected a boolean" : NULL;
+    return cJSON_IsObject(value) || cJSON_IsArray(value) ? "expected a scalar" : NULL;
 }
 
 /* Fills set, whose kind and name are given. */
@@ -363,61 +363,31 @@ cJSON *fields_merge(struct arena *arena, const struct schema *schema, const stru
 
 /* --- pruning ---------------------------------------------------------------------------------- */
 
-/* A field of the object that is pruned. */
-struct fields_place {
-    const struct schema *schema;
-    cJSON *value;
-    const struct field_set *last, *held; /* NULL: there is nothing of it */
-    bool applied;                        /* it was applied */
-    bool below_applied, gone;            /* it or a field above; and that is not held any more */
-};
-
 static bool fields_belong(const struct field_set *set, bool named)
 {
     return set && (set->member || (named && !field_set_is_empty(set)));
 }
 
-static struct fields_place fields_below(struct arena *arena, const struct fields_place *place,
-                                        cJSON *child)
+void fields_prune(struct arena *arena, const struct schema *schema, cJSON *object,
+                  const struct field_set *last, const struct field_set *held)
 {
-    const struct schema *schema = place->schema;
-    bool is_object = cJSON_IsObject(place->value);
-    const char *name = is_object ? child->string : fields_item_name(arena, schema, child);
+    bool is_object = cJSON_IsObject(object);
     char kind = is_object ? 'f' : fields_item_kind(schema);
-    bool named = is_object && schema_field(schema, name);
-    struct fields_place below = { .value = child };
 
-    below.schema = is_object ? fields_member(schema, name) : fields_items(schema);
-    below.last = name && place->last ? field_set_child(place->last, kind, name) : NULL;
-    below.held = name && place->held ? field_set_child(place->held, kind, name) : NULL;
-    below.applied = fields_belong(below.last, named);
-    below.below_applied = place->below_applied || below.applied;
-    below.gone = place->gone || (below.below_applied && !fields_belong(below.held, named));
-    return below;
-}
-
-static void fields_prune_children(struct arena *arena, const struct fields_place *place)
-{
-    for (cJSON *child = place->value->child, *next; child; child = next) {
-        const struct fields_place below = fields_below(arena, place, child);
+    for (cJSON *child = object->child, *next; child; child = next) {
+        const char *name = is_object ? child->string : fields_item_name(arena, schema, child);
+        const struct field_set *applied = name ? field_set_child(last, kind, name) : NULL;
+        const struct field_set *kept = applied ? field_set_child(held, kind, name) : NULL;
+        bool named = is_object && schema_field(schema, name);
 
         next = child->next;
-        if (below.applied && below.gone) {
-            arena_own(arena, cJSON_DetachItemViaPointer(place->value, child), json_free);
-        } else if (below.last && child->child) {
-            fields_prune_children(arena, &below);
+        if (fields_belong(applied, named) && !fields_belong(kept, named)) {
+            arena_own(arena, cJSON_DetachItemViaPointer(object, child), json_free);
+        } else if (applied && child->child) {
+            fields_prune(arena, is_object ? fields_member(schema, name) : fields_items(schema),
+                         child, applied, kept ? kept : &(struct field_set){ 0 });
             if (!child->child)
                 child->type = cJSON_NULL;
         }
     }
-}
-
-void fields_prune(struct arena *arena, const struct schema *schema, cJSON *object,
-                  const struct field_set *last, const struct field_set *held)
-{
-    const struct fields_place place = {
-        .schema = schema, .value = object, .last = last, .held = held
-    };
-
-    fields_prune_children(arena, &place);
 }

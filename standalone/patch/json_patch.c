@@ -2,6 +2,13 @@
 #include "common/schema/members.h"
 #include "standalone/patch/patches.h"
 
+enum json_operation { JSON_ADD, JSON_REMOVE, JSON_REPLACE, JSON_MOVE, JSON_COPY, JSON_TEST };
+
+static const char *const JSON_OPERATIONS[] = {
+    [JSON_ADD] = "add",   [JSON_REMOVE] = "remove", [JSON_REPLACE] = "replace",
+    [JSON_MOVE] = "move", [JSON_COPY] = "copy",     [JSON_TEST] = "test",
+};
+
 struct json_patching {
     struct arena *arena;
     struct error *err;
@@ -13,16 +20,17 @@ struct json_patching {
 
 /* The place that a path points to. */
 struct json_place {
-    cJSON *container;
-    cJSON *item; /* NULL: nothing is there */
+    cJSON *container; /* NULL: the place is the whole document */
+    cJSON *item;      /* NULL: nothing is there */
     const char *token;
-    bool is_end;  /* token is the place behind the last item of an array */
+    bool may_add; /* container has, or can get, an item there */
     size_t depth; /* of container; the document is at 1 */
 };
 
-static int json_patch_unfit(const struct json_patching *patching, const char *path, const char *why)
+static int json_patch_unfit(const struct json_patching *patching, const char *path)
 {
-    return error_set(patching->err, ERROR_CONFLICT, "path '%s': %s", path, why);
+    return error_set(patching->err, ERROR_CONFLICT,
+                     "an operation does not fit the document at '%s', or copies too much", path);
 }
 
 static int json_patch_spend(struct json_patching *patching, size_t steps)
@@ -33,11 +41,6 @@ static int json_patch_spend(struct json_patching *patching, size_t steps)
     return error_set(patching->err, ERROR_TOO_LARGE,
                      "the operations of the patch look at more than %u values",
                      JSON_PATCH_MAX_STEPS);
-}
-
-static int json_patch_spend_on(struct json_patching *patching, const cJSON *value)
-{
-    return json_patch_spend(patching, json_count(value, JSON_PATCH_MAX_STEPS - patching->steps));
 }
 
 /* --- pointers --------------------------------------------------------------------------------- */
@@ -57,52 +60,44 @@ static const char *json_patch_unescaped(struct arena *arena, const char *token, 
 }
 
 /* For an insertion a negative index counts the place behind the last item too. */
-static void json_patch_find_item(struct json_place *place, bool insert, size_t len)
+static void json_patch_find_item(struct json_place *place, bool insert, int64_t len)
 {
-    int64_t index, places = (int64_t)len + insert;
+    int64_t index, places = len + insert;
 
     if (insert && str_equal(place->token, "-"))
-        index = (int64_t)len;
+        index = len;
     else if (!str_to_int64(place->token, &index) || index < -places || index >= places)
         return;
     if (index < 0)
         index += places;
-    place->is_end = index == (int64_t)len;
+    place->may_add = true;
     for (place->item = place->container->child; place->item && index > 0; index--)
         place->item = place->item->next;
 }
 
-static int json_patch_find_child(struct json_patching *patching, struct json_place *place,
-                                 bool insert)
-{
-    cJSON *container = place->container;
-    size_t len = json_len(container);
-
-    place->is_end = false;
-    place->item = NULL;
-    if (cJSON_IsObject(container))
-        place->item = (cJSON *)(uintptr_t)json_get(container, place->token);
-    else
-        json_patch_find_item(place, insert, len);
-    return json_patch_spend(patching, len);
-}
-
+/* insert: the last token may name the place behind the last item of a list. */
 static int json_patch_find(struct json_patching *patching, const char *path, bool insert,
                            struct json_place *ret)
 {
-    struct json_place place = { .item = patching->document, .token = "" };
+    struct json_place place = { .item = patching->document };
 
     if (*path && *path != '/')
-        return json_patch_unfit(patching, path, "does not begin with a slash");
+        return json_patch_unfit(patching, path);
     for (const char *at = path; *at; place.depth++) {
-        size_t len = strcspn(at + 1, "/");
+        size_t token_len = strcspn(at + 1, "/"), len = json_len(place.item);
 
         if (!cJSON_IsArray(place.item) && !cJSON_IsObject(place.item))
-            return json_patch_unfit(patching, path, "leads through what has no members");
+            return json_patch_unfit(patching, path);
         place.container = place.item;
-        place.token = json_patch_unescaped(patching->arena, at + 1, len);
-        at += 1 + len;
-        int r = json_patch_find_child(patching, &place, insert && !*at);
+        place.token = json_patch_unescaped(patching->arena, at + 1, token_len);
+        at += 1 + token_len;
+        place.may_add = cJSON_IsObject(place.container);
+        place.item =
+            place.may_add ? (cJSON *)(uintptr_t)json_get(place.container, place.token) : NULL;
+        if (!place.may_add)
+            json_patch_find_item(&place, insert && !*at, (int64_t)len);
+
+        int r = json_patch_spend(patching, len);
         if (r < 0)
             return r;
     }
@@ -112,20 +107,51 @@ static int json_patch_find(struct json_patching *patching, const char *path, boo
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* A value that nests deeper could not be read again. */
-static int json_patch_check_depth(struct json_patching *patching, const char *path, size_t depth,
-                                  const cJSON *value)
+/* Limits a copy before it is made. */
+static int json_patch_count_copy(struct json_patching *patching, const char *from,
+                                 const cJSON *value)
 {
-    if (depth <= JSON_MAX_DEPTH && depth + value_depth(value, JSON_MAX_DEPTH) <= JSON_MAX_DEPTH)
-        return 0;
-    return json_patch_unfit(patching, path, "nests too deep");
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    size_t len;
+
+    patching->copied_values += json_count(value, JSON_PATCH_MAX_COPIED_VALUES);
+    if (patching->copied_values >= JSON_PATCH_MAX_COPIED_VALUES)
+        return json_patch_unfit(patching, from);
+    (void)json_text(arena, value, &len);
+    patching->copied += len;
+    return patching->copied > JSON_PATCH_MAX_COPIED ? json_patch_unfit(patching, from) : 0;
 }
 
-static void json_patch_put(struct json_place *place, bool replace, cJSON *value)
+/* The value of a move or a copy. *ret is the caller's, also when it fails. */
+static int json_patch_fetch(struct json_patching *patching, bool move, const char *from,
+                            cJSON **ret)
+{
+    struct json_place place = { 0 };
+    int r = json_patch_find(patching, from, false, &place);
+
+    if (r == 0 && (!place.container || !place.item))
+        r = json_patch_unfit(patching, from);
+    if (r < 0)
+        return r;
+    if (move) {
+        *ret = cJSON_DetachItemViaPointer(place.container, place.item);
+        return json_patch_spend(patching, json_count(*ret, JSON_PATCH_MAX_STEPS - patching->steps));
+    }
+    r = json_patch_count_copy(patching, from, place.item);
+    if (r == 0)
+        *ret = json_copy(place.item);
+    return r;
+}
+
+/* Takes value. */
+static void json_patch_put(struct json_patching *patching, const struct json_place *place,
+                           bool replace, cJSON *value)
 {
     cJSON *container = place->container, *item = place->item;
 
-    if (!item && cJSON_IsObject(container)) {
+    if (!container) {
+        patching->document = arena_own(patching->arena, value, json_free);
+    } else if (!item && cJSON_IsObject(container)) {
         members_append(container, place->token, value);
     } else if (!item) {
         json_add(container, value);
@@ -144,168 +170,73 @@ static void json_patch_put(struct json_place *place, bool replace, cJSON *value)
     }
 }
 
-/* Takes value, also when it fails. */
-static int json_patch_add_value(struct json_patching *patching, const char *path, cJSON *value)
+static bool json_patch_fits(enum json_operation kind, const struct json_place *place,
+                            const cJSON *value)
 {
+    switch (kind) {
+    case JSON_TEST: /* a missing value equals null */
+        return place->item ? json_equal(place->item, value) : !value || cJSON_IsNull(value);
+    case JSON_REMOVE:
+        return place->container && place->item;
+    case JSON_REPLACE:
+        if (!place->container && !cJSON_IsObject(value) && !cJSON_IsArray(value))
+            return false;
+        break;
+    default:
+        if (!place->container)
+            return false;
+    }
+    /* A value that nests deeper could not be read again. */
+    return (!place->container || place->may_add) && place->depth <= JSON_MAX_DEPTH &&
+           place->depth + value_depth(value, JSON_MAX_DEPTH) <= JSON_MAX_DEPTH;
+}
+
+/* Takes value, also when it fails; for a test it is the expected value. */
+static int json_patch_act(struct json_patching *patching, enum json_operation kind,
+                          const char *path, cJSON *value)
+{
+    bool insert = kind == JSON_ADD || kind == JSON_MOVE || kind == JSON_COPY;
     struct json_place place = { 0 };
-    int r = json_patch_find(patching, path, true, &place);
+    int r = json_patch_find(patching, path, insert, &place);
 
-    if (r == 0 && !place.container)
-        r = json_patch_unfit(patching, path, "is the whole document");
-    else if (r == 0 && !cJSON_IsObject(place.container) && !place.item && !place.is_end)
-        r = json_patch_unfit(patching, path, "is not an index of the list");
-    if (r == 0)
-        r = json_patch_check_depth(patching, path, place.depth, value);
-    if (r == 0)
-        json_patch_put(&place, false, value);
-    else
-        json_free(value);
-    return r;
-}
-
-/* Without a value it is null. The caller's. */
-static cJSON *json_patch_value(const cJSON *operation)
-{
-    const cJSON *value = json_get(operation, "value");
-
-    return value ? json_copy(value) : cJSON_CreateNull();
-}
-
-static int json_patch_add(struct json_patching *patching, const cJSON *operation, const char *path)
-{
-    return json_patch_add_value(patching, path, json_patch_value(operation));
-}
-
-/* *ret is the caller's. */
-static int json_patch_take(struct json_patching *patching, const char *path, cJSON **ret)
-{
-    struct json_place place = { 0 };
-
-    int r = json_patch_find(patching, path, false, &place);
-    if (r < 0)
-        return r;
-    if (!place.container || !place.item)
-        return json_patch_unfit(patching, path, "there is nothing to remove");
-    *ret = cJSON_DetachItemViaPointer(place.container, place.item);
-    return 0;
-}
-
-static int json_patch_remove(struct json_patching *patching, const cJSON *operation,
-                             const char *path)
-{
-    cJSON *removed = NULL;
-
-    (void)operation;
-    int r = json_patch_take(patching, path, &removed);
-    json_free(removed);
-    return r;
-}
-
-static int json_patch_replace(struct json_patching *patching, const cJSON *operation,
-                              const char *path)
-{
-    const cJSON *value = json_get(operation, "value");
-    struct json_place place = { 0 };
-
-    int r = json_patch_find(patching, path, false, &place);
-    if (r == 0 && !place.item && !cJSON_IsObject(place.container))
-        r = json_patch_unfit(patching, path, "there is nothing to replace");
-    else if (r == 0 && !place.container && !cJSON_IsObject(value) && !cJSON_IsArray(value))
-        r = json_patch_unfit(patching, path, "is replaced by what has no members");
-    if (r == 0)
-        r = json_patch_check_depth(patching, path, place.depth, value);
-    if (r < 0)
-        return r;
-    if (place.container)
-        json_patch_put(&place, true, json_patch_value(operation));
-    else
-        patching->document = arena_own(patching->arena, json_copy(value), json_free);
-    return 0;
-}
-
-static int json_patch_move(struct json_patching *patching, const cJSON *operation, const char *path)
-{
-    cJSON *moved = NULL;
-
-    int r = json_patch_take(patching, json_string(json_get(operation, "from"), ""), &moved);
-    if (r == 0)
-        r = json_patch_spend_on(patching, moved);
-    if (r == 0)
-        return json_patch_add_value(patching, path, moved);
-    json_free(moved);
-    return r;
-}
-
-/* Limits a copy before it is made. */
-static int json_patch_count_copy(struct json_patching *patching, const char *from,
-                                 const cJSON *value)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    size_t len;
-
-    patching->copied_values += json_count(value, JSON_PATCH_MAX_COPIED_VALUES);
-    if (patching->copied_values >= JSON_PATCH_MAX_COPIED_VALUES)
-        return json_patch_unfit(patching, from, "the patch copies too many values");
-    (void)json_text(arena, value, &len);
-    patching->copied += len;
-    if (patching->copied > JSON_PATCH_MAX_COPIED)
-        return json_patch_unfit(patching, from, "the patch copies too much");
-    return 0;
-}
-
-static int json_patch_copy(struct json_patching *patching, const cJSON *operation, const char *path)
-{
-    const char *from = json_string(json_get(operation, "from"), "");
-    struct json_place place = { 0 };
-
-    int r = json_patch_find(patching, from, false, &place);
-    if (r == 0 && (!place.container || !place.item))
-        r = json_patch_unfit(patching, from, "there is nothing to copy");
-    if (r == 0)
-        r = json_patch_count_copy(patching, from, place.item);
-    return r < 0 ? r : json_patch_add_value(patching, path, json_copy(place.item));
-}
-
-/* A missing value equals null. */
-static int json_patch_test(struct json_patching *patching, const cJSON *operation, const char *path)
-{
-    const cJSON *value = json_get(operation, "value");
-    struct json_place place = { 0 };
-
-    int r = json_patch_find(patching, path, false, &place);
-    if (r < 0)
-        return r;
-    if (place.item ? json_equal(place.item, value) : !value || cJSON_IsNull(value))
+    if (r == 0 && !json_patch_fits(kind, &place, value))
+        r = json_patch_unfit(patching, path);
+    if (r == 0 && (insert || kind == JSON_REPLACE)) {
+        json_patch_put(patching, &place, kind == JSON_REPLACE, value);
         return 0;
-    return json_patch_unfit(patching, path, "has another value");
+    }
+    if (r == 0 && kind == JSON_REMOVE)
+        cJSON_Delete(cJSON_DetachItemViaPointer(place.container, place.item));
+    json_free(value);
+    return r;
 }
-
-/* --- the patch -------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *name;
-    int (*apply)(struct json_patching *patching, const cJSON *operation, const char *path);
-    bool has_from;
-} JSON_PATCH_OPERATIONS[] = {
-    { "add", json_patch_add, false },         { "remove", json_patch_remove, false },
-    { "replace", json_patch_replace, false }, { "move", json_patch_move, true },
-    { "copy", json_patch_copy, true },        { "test", json_patch_test, false },
-};
 
 static int json_patch_carry_out(struct json_patching *patching, const cJSON *operation)
 {
     const char *name = json_string(json_get(operation, "op"), "");
     const char *path = json_string(json_get(operation, "path"), NULL);
     const char *from = json_string(json_get(operation, "from"), NULL);
+    const cJSON *given = json_get(operation, "value");
+    enum json_operation kind = JSON_ADD;
+    cJSON *value = NULL;
+    int r = 0;
 
-    for (size_t i = 0; path && i < ARRAY_LEN(JSON_PATCH_OPERATIONS); i++) {
-        if (str_equal(JSON_PATCH_OPERATIONS[i].name, name) &&
-            (from || !JSON_PATCH_OPERATIONS[i].has_from))
-            return JSON_PATCH_OPERATIONS[i].apply(patching, operation, path);
-    }
-    return error_set(patching->err, ERROR_CONFLICT,
-                     "an operation has no path or no from, or is none: '%s'", name);
+    while (kind < ARRAY_LEN(JSON_OPERATIONS) && !str_equal(JSON_OPERATIONS[kind], name))
+        kind++;
+    if (!path || kind == ARRAY_LEN(JSON_OPERATIONS) ||
+        (!from && (kind == JSON_MOVE || kind == JSON_COPY)))
+        return json_patch_unfit(patching, name);
+    if (kind == JSON_MOVE || kind == JSON_COPY)
+        r = json_patch_fetch(patching, kind == JSON_MOVE, from, &value);
+    else if (given || kind == JSON_ADD || kind == JSON_REPLACE)
+        value = given ? json_copy(given) : cJSON_CreateNull();
+    if (r == 0)
+        return json_patch_act(patching, kind, path, value);
+    json_free(value);
+    return r;
 }
+
+/* --- the patch -------------------------------------------------------------------------------- */
 
 static int json_patch_check(const cJSON *operations, struct error *err)
 {
@@ -326,16 +257,14 @@ int json_patch_apply(struct arena *arena, const cJSON *document, const cJSON *op
                      cJSON **ret, struct error *err)
 {
     struct json_patching patching = { .arena = arena, .err = err };
-
     int r = json_patch_check(operations, err);
-    if (r < 0)
-        return r;
-    patching.document = arena_own(arena, json_copy(document), json_free);
-    json_for_each (operation, operations) {
+
+    if (r == 0)
+        patching.document = arena_own(arena, json_copy(document), json_free);
+    for (const cJSON *operation = json_first(operations); r == 0 && operation;
+         operation = operation->next)
         r = json_patch_carry_out(&patching, operation);
-        if (r < 0)
-            return r;
-    }
-    *ret = patching.document;
-    return 0;
+    if (r == 0)
+        *ret = patching.document;
+    return r;
 }

@@ -140,20 +140,6 @@ static void merge_order(struct arena *arena, const char *key, cJSON *list, const
         json_add(list, named[next++].value);
 }
 
-static void merge_scalars(struct arena *arena, cJSON *list, const struct map *live,
-                          const cJSON *patch)
-{
-    const struct map *changes = merge_positions(arena, NULL, patch);
-    size_t position = 0;
-
-    json_for_each (item, patch) {
-        const char *id = merge_identity(arena, NULL, item);
-
-        if (merge_position(changes, id) == ++position && !merge_position(live, id))
-            json_add(list, json_copy(item));
-    }
-}
-
 /* true: an item says that the patch replaces the list. */
 static bool merge_check_items(struct merging *merging, const char *key, const cJSON *patch)
 {
@@ -167,75 +153,60 @@ static bool merge_check_items(struct merging *merging, const char *key, const cJ
         if (*directive && !replace && !str_equal(directive, "delete"))
             merge_fail(merging, ERROR_INTERNAL, "an item of a list has an unknown " MERGE_DIRECTIVE,
                        directive);
-        else if (!replace && !json_get(item, key))
+        else if (key && !replace && !json_get(item, key))
             merge_fail(merging, ERROR_INTERNAL, "an item of a list lacks its merge key", key);
     }
     return replaces;
 }
 
-static void merge_objects(struct merging *merging, const struct schema *schema, cJSON *list,
-                          const struct map *live, const cJSON *patch)
+static void merge_items(struct merging *merging, const struct schema *schema, cJSON *list,
+                        const struct map *live, const cJSON *patch)
 {
-    const char *key = schema->merge_key;
+    const char *key = schema->merge_key, *id;
     const struct map *positions = merge_positions(merging->arena, key, patch);
     bool replaces = merge_check_items(merging, key, patch);
-    size_t len, position;
+    size_t len, at;
     const cJSON **changes = members_in_order(merging->arena, patch, &len);
 
-    if (merging->failed)
+    for (cJSON *item = list->child, *next; item && !merging->failed; item = next) {
+        next = item->next;
+        at = merge_position(positions, merge_identity(merging->arena, key, item));
+        if (replaces || (at && json_get(changes[at - 1], MERGE_DIRECTIVE)))
+            cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
+        else if (at && cJSON_IsObject(item))
+            (void)merge_map(merging, schema->items, item, changes[at - 1]);
+    }
+    for (at = 0; at < len && !merging->failed; at++) {
+        id = merge_identity(merging->arena, key, changes[at]);
+        if (!json_get(changes[at], MERGE_DIRECTIVE) && merge_position(positions, id) == at + 1 &&
+            (replaces || !merge_position(live, id)))
+            json_add(list, json_copy(changes[at]));
+    }
+}
+
+/* changes: the members of the patch, of which three may speak of the list. */
+static void merge_list(struct merging *merging, const struct schema_field *field,
+                       const struct members *changes, cJSON *list)
+{
+    struct arena *arena = merging->arena;
+    const char *key = field->schema->merge_key, *name = field->name;
+    const cJSON *items = members_get(changes, name), *deleted, *order;
+    const struct map *live, *gone;
+
+    deleted = members_get(changes, arena_printf(arena, MERGE_DELETE_FROM "%s", name));
+    order = members_get(changes, arena_printf(arena, MERGE_ELEMENT_ORDER "%s", name));
+    if (!(items || deleted || order) || (items && !cJSON_IsArray(items)))
         return;
-    for (cJSON *item = list->child, *next; item; item = next) {
+    live = merge_positions(arena, key, list);
+    gone = merge_positions(arena, NULL, deleted);
+    for (cJSON *item = list->child, *next; item && deleted; item = next) {
         next = item->next;
-        position = merge_position(positions, merge_identity(merging->arena, key, item));
-        if (replaces || (position && json_get(changes[position - 1], MERGE_DIRECTIVE)))
-            cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
-        else if (position)
-            (void)merge_map(merging, schema->items, item, changes[position - 1]);
-    }
-    for (size_t i = 0; i < len; i++) {
-        const char *id = merge_identity(merging->arena, key, changes[i]);
-        bool is_new = replaces || !merge_position(live, id);
-
-        if (is_new && !json_get(changes[i], MERGE_DIRECTIVE) &&
-            merge_position(positions, id) == i + 1)
-            json_add(list, json_copy(changes[i]));
-    }
-}
-
-/* One list that merges, and all that the patch says about it; each part of it may be NULL. */
-struct merge_list {
-    const struct schema *schema;
-    const cJSON *items, *deleted, *order;
-};
-
-static struct merge_list merge_list_of(struct arena *arena, const struct schema_field *field,
-                                       const struct members *patch)
-{
-    return (struct merge_list){
-        .schema = field->schema,
-        .items = members_get(patch, field->name),
-        .deleted = members_get(patch, arena_printf(arena, MERGE_DELETE_FROM "%s", field->name)),
-        .order = members_get(patch, arena_printf(arena, MERGE_ELEMENT_ORDER "%s", field->name)),
-    };
-}
-
-static void merge_into_list(struct merging *merging, const struct merge_list *change, cJSON *list)
-{
-    const char *key = change->schema->merge_key;
-    const struct map *live = merge_positions(merging->arena, key, list);
-    const struct map *deleted = merge_positions(merging->arena, NULL, change->deleted);
-
-    for (cJSON *item = list->child, *next; item && change->deleted; item = next) {
-        next = item->next;
-        if (merge_position(deleted, merge_identity(merging->arena, NULL, item)))
+        if (merge_position(gone, merge_identity(arena, NULL, item)))
             cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
     }
-    if (change->items && key)
-        merge_objects(merging, change->schema, list, live, change->items);
-    else if (change->items)
-        merge_scalars(merging->arena, list, live, change->items);
-    if (change->order || change->items)
-        merge_order(merging->arena, key, list, change->order ? change->order : change->items, live);
+    merge_items(merging, field->schema, list, live, items);
+    if (order || items)
+        merge_order(arena, key, list, order ? order : items, live);
 }
 
 /* --- maps ------------------------------------------------------------------------------------- */
@@ -296,33 +267,22 @@ static void merge_members(struct merging *merging, const struct schema *schema, 
         const struct schema_field *field = &schema->fields[i];
         cJSON *list = members_get(&members, field->name);
 
-        if (field->schema->patch_merge && cJSON_IsArray(list)) {
-            const struct merge_list change = merge_list_of(merging->arena, field, &changes);
-
-            if (!change.items || cJSON_IsArray(change.items))
-                merge_into_list(merging, &change, list);
-        }
+        if (field->schema->patch_merge && cJSON_IsArray(list))
+            merge_list(merging, field, &changes, list);
     }
     json_for_each (member, patch) {
         const char *name = member->string;
-        cJSON *old = members_get(&members, name); /* once: no name is in a patch twice */
+        cJSON *old = members_get(&members, name), *merged; /* once: no name is in a patch twice */
 
         if (merge_is_directive(merging, schema, name) ||
-            (merging->strategic && cJSON_IsArray(old) && cJSON_IsArray(member) &&
-             merge_is_list(schema, name)))
+            (cJSON_IsArray(old) && cJSON_IsArray(member) && merge_is_list(schema, name)))
             continue; /* done above */
         if (old)
             old = cJSON_DetachItemViaPointer(map, old);
-        cJSON *merged = merge_value(merging, merge_member(schema, name), old, member);
+        merged = merge_value(merging, merge_member(schema, name), old, member);
         if (merged)
             members_append(map, name, merged);
     }
-}
-
-static void merge_clear(cJSON *map)
-{
-    while (map->child)
-        cJSON_Delete(cJSON_DetachItemViaPointer(map, map->child));
 }
 
 /* Changes map, and returns it. */
@@ -338,7 +298,8 @@ static cJSON *merge_map(struct merging *merging, const struct schema *schema, cJ
     }
     if (!replaces && !str_equal(directive, "delete"))
         merge_fail(merging, ERROR_INTERNAL, "an object has an unknown " MERGE_DIRECTIVE, directive);
-    merge_clear(map);
+    while (map->child)
+        cJSON_Delete(cJSON_DetachItemViaPointer(map, map->child));
     json_for_each (member, replaces ? patch : NULL) {
         if (!str_equal(member->string, MERGE_DIRECTIVE))
             members_append(map, member->string, json_copy(member));
