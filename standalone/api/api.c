@@ -7,7 +7,7 @@
 #include "standalone/api/call.h"
 #include "standalone/api/collector.h"
 #include "standalone/api/documents.h"
-#include "standalone/api/pods.h"
+#include "standalone/schema/absent.h"
 
 #define COLLECTOR_RETRY_MS 1000
 
@@ -18,7 +18,6 @@ struct api *api_create(const struct api_options *options)
     api->kv = options->kv;
     api->resources = options->resources;
     api->clock = options->clock;
-    api->make_uuid = uuid_random;
     api->collector_retry_ms =
         options->collector_retry_ms ? options->collector_retry_ms : COLLECTOR_RETRY_MS;
     api->documents = api_documents_create();
@@ -41,6 +40,8 @@ int api_start_collector(struct api *api, struct error *err)
     return collector_create(api, &api->collector, err);
 }
 
+/* --- which verb it is ------------------------------------------------------------------------- */
+
 static const struct {
     const char *method;
     bool named; /* the path has a name */
@@ -58,150 +59,121 @@ static const struct {
     { "DELETE", false, "deletecollection", call_delete_collection },
 };
 
-static int fail_forbidden(struct api_call *call, const char *verb)
+/* A watch of one object by its path is a get. */
+static bool api_is_watch(const struct api_call *call)
+{
+    return str_equal(call->request->method, "GET") && call->query.watch && !*call->route.name;
+}
+
+static bool api_is_read(const struct api_call *call)
+{
+    return str_equal(call->request->method, "GET") || str_equal(call->request->method, "HEAD");
+}
+
+/* Kinds of a cluster that are not here: lists are empty, watches silent, and none can be made. */
+static bool api_is_absent(const struct api_call *call)
 {
     const struct route *route = &call->route;
-    const char *resource = *route->group
-                               ? arena_printf(call->arena, "%s.%s", route->plural, route->group)
-                               : route->plural;
-    const char *acted_on =
-        *route->subresource ? arena_printf(call->arena, "%s/%s", route->plural, route->subresource)
-                            : route->plural;
-    const char *named = *route->name ? arena_printf(call->arena, " \"%s\"", route->name) : "";
-    const char *place = *route->ns ? arena_printf(call->arena, "in the namespace \"%s\"", route->ns)
-                                   : "at the cluster scope";
+    const struct resource *absent = absent_find(route->group, route->version, route->plural);
 
-    return call_fail_named(call, 403, "Forbidden", route->name,
-                           "%s%s is forbidden: User \"%s\" cannot %s resource \"%s\" in API group "
-                           "\"%s\" %s",
-                           resource, named, call->request->user->name, verb, acted_on, route->group,
-                           place);
+    return absent &&
+           (absent->kind.namespaced || (api_is_read(call) && !*route->name && !*route->ns));
 }
 
-static int fail_method(struct api_call *call, const char *verb)
-{
-    if (!call->resource || !call->resource->custom)
-        return call_fail_path(call, 405);
-    return call_fail_named(call, 405, "MethodNotAllowed", "",
-                           "%s is not supported on resources of kind \"%s\"", verb,
-                           call_resource_name(call));
-}
-
-/* Namespaced objects have a namespace, others none; all namespaces can only be listed and watched. */
-static bool has_right_place(const struct api_call *call)
+/* Namespaced objects have a namespace, others none; all namespaces together can only be read. */
+static bool api_has_place(const struct api_call *call)
 {
     const struct route *route = &call->route;
 
     if (!call->resource->kind.namespaced)
         return !*route->ns;
-    return *route->ns || (!*route->name && (str_equal(call->request->method, "GET") ||
-                                            str_equal(call->request->method, "HEAD")));
+    return *route->ns || (!*route->name && api_is_read(call));
 }
 
-/* Whether a custom kind has a subresource is asked where the object is looked for. */
-static int fail_unknown(struct api_call *call)
-{
-    if (call->resource && call->resource->custom && *call->route.subresource &&
-        has_right_place(call))
-        return call_fail_not_found(call, call->route.name);
-    return call_fail_no_path(call);
-}
-
-static bool has_subresource(const struct api_call *call)
+static bool api_has_subresource(const struct api_call *call)
 {
     const char *subresource = call->route.subresource;
 
-    if (call->route.deeper)
-        return false;
-    return !*subresource || (str_equal(subresource, "status") && call->resource->has_status);
-}
-
-/* Namespaces have their finalizers and their content: each is deleted by name. */
-static bool has_verb(const struct api_call *call, const char *verb)
-{
-    return !str_equal(verb, "deletecollection") || call->resource->kind.namespaced;
-}
-
-/* Of one object it is read, whatever the query says. */
-static bool is_watch(const struct api_call *call)
-{
-    return str_equal(call->request->method, "GET") && call->query.watch && !*call->route.name;
-}
-
-static int handle_verb(struct api_call *call, size_t index)
-{
-    const char *verb = VERBS[index].verb;
-
-    if (call->route.deeper)
-        return fail_unknown(call);
-    if (pods_is_request(call))
-        return call_pods(call);
-    if (!call->resource) {
-        int r = call_review(call);
-
-        return r > 0 ? fail_unknown(call) : r;
-    }
-    if (!has_right_place(call))
-        return call->resource->custom ? fail_unknown(call) : fail_method(call, verb);
-    if (!has_verb(call, verb))
-        return fail_method(call, verb);
-    if (!has_subresource(call))
-        return fail_unknown(call);
-    if (*call->route.subresource && str_equal(call->request->method, "DELETE"))
-        return fail_method(call, verb);
-    return is_watch(call) ? call_watch(call) : VERBS[index].function(call);
-}
-
-/* What a method that does not fit the path would be. */
-static const char *verb_of(const struct api_call *call)
-{
-    for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
-        if (str_equal(VERBS[i].method, call->request->method))
-            return VERBS[i].verb;
-    }
-    return "";
+    return !call->route.deeper &&
+           (!*subresource || (str_equal(subresource, "status") && call->resource->has_status));
 }
 
 /* Which verb it is, and whether the user may. -1: it is refused. */
-static int choose_verb(struct api_call *call, size_t *ret)
+static int api_choose(struct api_call *call, size_t *ret)
 {
     const struct route *route = &call->route;
+    const struct user *user = call->request->user;
 
+    call->resource =
+        resources_find(call->api->resources, route->group, route->version, route->plural);
     for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
         if (!str_equal(VERBS[i].method, call->request->method) ||
             VERBS[i].named != (bool)*route->name)
             continue;
 
-        const char *verb = is_watch(call) ? "watch" : VERBS[i].verb;
+        const char *verb = api_is_watch(call) ? "watch" : VERBS[i].verb;
 
         *ret = i;
-        return user_may(call->request->user, verb, route->group, route->plural)
-                   ? 0
-                   : fail_forbidden(call, verb);
+        if (user_may(user, verb, route->group, route->plural))
+            return 0;
+        return call_fail_named(
+            call, 403, "Forbidden", route->name,
+            "is forbidden: User \"%s\" cannot %s resource \"%s\" with the role %s", user->name,
+            verb, route->plural, ROLE_NAMES[user->role]);
     }
-    return call->resource && has_subresource(call) ? fail_method(call, verb_of(call))
-                                                   : fail_unknown(call);
+    return call_fail_path(call, call->resource && api_has_subresource(call) ? 405 : 404);
 }
 
-static int handle_objects(struct api_call *call)
+static int api_handle_absent(struct api_call *call)
 {
     const struct route *route = &call->route;
-    size_t verb;
 
-    call->resource =
-        resources_find(call->api->resources, route->group, route->version, route->plural);
-    return choose_verb(call, &verb) < 0 ? -1 : handle_verb(call, verb);
+    call->resource = absent_find(route->group, route->version, route->plural);
+    if (str_equal(call->request->method, "GET") && !*route->name)
+        return call->query.watch ? call_watch(call) : call_list(call);
+    if (api_is_read(call) || str_equal(call->request->method, "DELETE"))
+        return call_fail_not_found(call, route->name);
+    return call_fail_named(call, 403, "Forbidden", route->name,
+                           "is forbidden: there are no pods on this server, which is "
+                           "propeller-standalone and no Kubernetes cluster");
 }
 
-static int read_query(struct api_call *call, struct error *err)
+static int api_handle_objects(struct api_call *call)
 {
-    const char *text = call->request->query;
-    int r = query_parse(call->arena, text ? text : "", &call->query, err);
+    size_t i;
+    int r = api_choose(call, &i);
 
-    return r < 0 || is_watch(call) ? r : query_check_timeout(&call->query, err);
+    if (r < 0)
+        return r;
+    if (call->route.deeper)
+        return call_fail_no_path(call);
+    if (api_is_absent(call))
+        return api_handle_absent(call);
+    if (!call->resource) {
+        r = call_review(call);
+        return r > 0 ? call_fail_no_path(call) : r;
+    }
+    /* Namespaces have their content: each is deleted by name. */
+    if (!api_has_place(call) ||
+        (VERBS[i].function == call_delete_collection && !call->resource->kind.namespaced))
+        return call_fail_path(call, 405);
+    if (!api_has_subresource(call))
+        return call_fail_no_path(call);
+    if (*call->route.subresource && str_equal(call->request->method, "DELETE"))
+        return call_fail_path(call, 405);
+    return api_is_watch(call) ? call_watch(call) : VERBS[i].function(call);
 }
 
-/* What a query asks for is looked at where the object is found; a timeout before there is any path, as there. */
+/* --- requests --------------------------------------------------------------------------------- */
+
+static int api_read(struct api_call *call, struct error *err)
+{
+    const char *query = call->request->query;
+
+    call->route = route_parse(call->arena, call->request->path);
+    return query_parse(call->arena, query ? query : "", &call->query, err);
+}
+
 bool api_admit(struct api *api, struct arena *arena, const struct api_request *request,
                struct api_reply *ret)
 {
@@ -210,15 +182,8 @@ bool api_admit(struct api *api, struct arena *arena, const struct api_request *r
     size_t verb;
 
     *ret = (struct api_reply){ 0 };
-    call.route = route_parse(arena, request->path);
-    if (read_query(&call, &err) < 0 && !is_watch(&call) &&
-        query_check_timeout(&call.query, &err) < 0) {
-        (void)call_fail(&call, 400, "BadRequest", "%s", err.message);
-        return false;
-    }
-    call.resource =
-        resources_find(api->resources, call.route.group, call.route.version, call.route.plural);
-    return call.route.type != ROUTE_OBJECTS || choose_verb(&call, &verb) == 0;
+    (void)api_read(&call, &err); /* a query that cannot be read is refused later */
+    return call.route.type != ROUTE_OBJECTS || api_choose(&call, &verb) == 0;
 }
 
 size_t api_max_body(const char *method, const char *path)
@@ -235,9 +200,8 @@ bool api_is_long(struct arena *arena, const struct api_request *request)
     struct api_call call = { .arena = arena, .request = request };
     struct error err;
 
-    call.route = route_parse(arena, request->path);
-    (void)read_query(&call, &err); /* what cannot be read of it is refused later */
-    return call.route.type == ROUTE_OBJECTS && !*call.route.name && !is_watch(&call) &&
+    (void)api_read(&call, &err);
+    return call.route.type == ROUTE_OBJECTS && !*call.route.name && !api_is_watch(&call) &&
            !str_equal(request->method, "POST");
 }
 
@@ -257,15 +221,11 @@ void api_handle(struct api *api, struct arena *arena, const struct api_request *
     struct error err;
 
     *ret = (struct api_reply){ 0 };
-    call.route = route_parse(arena, request->path);
     call.format = format_of(arena, request->accept);
-    if (read_query(&call, &err) < 0)
-        (void)call_fail(&call, 400, "BadRequest", "%s", err.message);
+    if (api_read(&call, &err) < 0)
+        (void)call_fail_error(&call, &err);
     else if (call.route.type == ROUTE_OBJECTS)
-        (void)handle_objects(&call);
-    else if (!user_may_read_path(request->user, request->path))
-        (void)call_fail(&call, 403, "Forbidden", "forbidden: User \"%s\" cannot get path \"%s\"",
-                        request->user->name, request->path);
+        (void)api_handle_objects(&call);
     else
         (void)call_document(&call);
 }

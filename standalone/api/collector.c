@@ -9,21 +9,20 @@
 #include "common/base/str.h"
 #include "common/runtime/thread.h"
 #include "standalone/api/collector_internal.h"
-#include "standalone/api/delete_plan.h"
+#include "standalone/api/stored.h"
+#include "standalone/schema/object_meta.h"
 
 #define ALL "/registry/"
-/* Of the first look at the store. */
-#define PAGE 500
 
 /* Values of maps that are sets; the second one: of a dependent that its owner waits for. */
 static char MARK[1], BLOCKS[1];
 
-static void destroy_set(void *value)
+static void collector_destroy_set(void *value)
 {
     map_destroy(value);
 }
 
-static void on_notify(void *ctx)
+static void collector_on_notify(void *ctx)
 {
     struct collector *collector = ctx;
 
@@ -33,7 +32,7 @@ static void on_notify(void *ctx)
     pthread_mutex_unlock(&collector->lock);
 }
 
-void collector_note(struct collector *collector, const char *key)
+static void collector_note(struct collector *collector, const char *key)
 {
     map_set(collector->todo, key, MARK);
 }
@@ -68,7 +67,8 @@ size_t collector_looked_at(const struct collector *collector)
 /* --- what the store tells --------------------------------------------------------------------- */
 
 /* Few objects have owners or are being deleted: the others are not even parsed. */
-static const cJSON *read_if(struct arena *arena, const struct kv_value *value, const char *word)
+static const cJSON *collector_read_if(struct arena *arena, const struct kv_value *value,
+                                      const char *word)
 {
     const cJSON *tree;
 
@@ -78,17 +78,39 @@ static const cJSON *read_if(struct arena *arena, const struct kv_value *value, c
     return tree;
 }
 
-static bool is_blocking(const cJSON *reference)
+const cJSON *collector_owners(const cJSON *object)
+{
+    return json_path(object, "metadata", "ownerReferences", NULL);
+}
+
+bool collector_blocks(const cJSON *reference)
 {
     return json_bool(json_get(reference, "blockOwnerDeletion"), false);
 }
 
-static void index_owners(struct collector *collector, const cJSON *owners, const char *key,
-                         bool add)
+bool collector_is_waiting(const cJSON *object)
+{
+    return delete_has_begun(object) && delete_has_finalizer(object, FINALIZER_FOREGROUND);
+}
+
+const char *collector_owner_key(const struct collector *collector, struct arena *arena,
+                                const char *ns, const cJSON *reference)
+{
+    const struct resource *resource = resources_find_kind(
+        collector->api->resources, json_string(json_get(reference, "apiVersion"), ""),
+        json_string(json_get(reference, "kind"), ""));
+
+    if (!resource || (resource->kind.namespaced && !*ns))
+        return NULL;
+    return stored_key(arena, resource, ns, json_string(json_get(reference, "name"), ""));
+}
+
+static void collector_index_owners(struct collector *collector, const cJSON *owners,
+                                   const char *key, bool add)
 {
     json_for_each (reference, owners) {
         const char *uid = json_string(json_get(reference, "uid"), "");
-        bool blocks = is_blocking(reference);
+        bool blocks = collector_blocks(reference);
         struct map *set = map_get(collector->dependents, uid);
 
         if (!set && add) {
@@ -102,7 +124,7 @@ static void index_owners(struct collector *collector, const cJSON *owners, const
     }
 }
 
-static void note_dependents(struct collector *collector, const char *uid)
+static void collector_note_dependents(struct collector *collector, const char *uid)
 {
     struct map *set = map_get(collector->dependents, uid);
     size_t position = 0;
@@ -113,124 +135,85 @@ static void note_dependents(struct collector *collector, const char *uid)
         collector_note(collector, key);
 }
 
-static const cJSON *owners_of(struct arena *arena, const struct kv_value *value)
-{
-    return json_path(read_if(arena, value, "\"ownerReferences\""), "metadata", "ownerReferences",
-                     NULL);
-}
-
-static bool holds(const cJSON *owners, const char *uid)
+/* A namespace that is going waits for its content, an owner in the foreground for its dependents. */
+static void collector_note_owners(struct collector *collector, struct arena *arena, const char *ns,
+                                  const cJSON *owners)
 {
     json_for_each (reference, owners) {
-        if (is_blocking(reference) && str_equal(json_string(json_get(reference, "uid"), ""), uid))
-            return true;
-    }
-    return false;
-}
-
-/* Owners that need not wait any more for the object, which is there as before. */
-static void note_released(struct collector *collector, struct arena *arena,
-                          const struct kv_value *previous, const cJSON *owners, const cJSON *had)
-{
-    const char *ns = NULL;
-
-    json_for_each (reference, had) {
-        if (!is_blocking(reference) || holds(owners, json_string(json_get(reference, "uid"), "")))
-            continue;
-        if (!ns)
-            ns = json_string(
-                json_path(read_if(arena, previous, "\"namespace\""), "metadata", "namespace", NULL),
-                "");
-
-        const char *key = collector_owner_key(arena, collector->api->resources, ns, reference);
+        const char *key = collector_owner_key(collector, arena, ns, reference);
 
         if (key)
             collector_note(collector, key);
     }
-}
-
-/* Its dependents are to go first. */
-static bool is_waiting(const cJSON *object)
-{
-    return collector_is_deleting(object) && delete_has_finalizer(object, FINALIZER_FOREGROUND);
 }
 
 /* previous: without text when there was none, or nobody knows. Events own nothing and are owned by nobody, as
  * kube-controller-manager ignores them. */
-static void see_object(struct collector *collector, struct arena *arena,
-                       const struct kv_value *value, const struct kv_value *previous)
+static void collector_see_object(struct collector *collector, struct arena *arena,
+                                 const struct kv_value *value, const struct kv_value *previous)
 {
     if (str_has_prefix(value->key, EVENT_KEYS))
         return;
 
-    const cJSON *owners = owners_of(arena, value), *had = owners_of(arena, previous);
-    const cJSON *deleting = read_if(arena, value, "\"deletionTimestamp\"");
+    const cJSON *before = collector_read_if(arena, previous, "\"ownerReferences\"");
+    const cJSON *owners = collector_owners(collector_read_if(arena, value, "\"ownerReferences\""));
+    const cJSON *deleting = collector_read_if(arena, value, "\"deletionTimestamp\"");
 
-    if (!json_equal(owners, had)) {
-        index_owners(collector, had, value->key, false);
-        index_owners(collector, owners, value->key, true);
+    if (!json_equal(owners, collector_owners(before))) {
+        collector_index_owners(collector, collector_owners(before), value->key, false);
+        collector_index_owners(collector, owners, value->key, true);
         collector_note(collector, value->key);
-        note_released(collector, arena, previous, owners, had);
+        /* they may not wait any more for this object, which is there as before */
+        collector_note_owners(collector, arena, object_meta_text(before, "namespace"),
+                              collector_owners(before));
     }
-    if (!collector_is_deleting(deleting))
+    if (!delete_has_begun(deleting))
         return;
     collector_note(collector, value->key);
-    if (is_waiting(deleting) && !is_waiting(read_if(arena, previous, "\"deletionTimestamp\"")))
-        note_dependents(collector, json_string(json_path(deleting, "metadata", "uid", NULL), ""));
+    if (collector_is_waiting(deleting) &&
+        !collector_is_waiting(collector_read_if(arena, previous, "\"deletionTimestamp\"")))
+        collector_note_dependents(collector, object_meta_text(deleting, "uid"));
 }
 
-/* A namespace that is going waits for what is in it, an owner in the foreground for its dependents. */
-static void note_who_waits(struct collector *collector, struct arena *arena, const cJSON *object)
-{
-    const char *ns = json_string(json_path(object, "metadata", "namespace", NULL), "");
-
-    if (*ns)
-        collector_note(collector, arena_printf(arena, NAMESPACE_KEYS "%s", ns));
-    json_for_each (reference, json_path(object, "metadata", "ownerReferences", NULL)) {
-        const char *key = collector_owner_key(arena, collector->api->resources, ns, reference);
-
-        if (key)
-            collector_note(collector, key);
-    }
-}
-
-static void see_event(struct collector *collector, struct arena *arena,
-                      const struct kv_event *event)
+static void collector_see_event(struct collector *collector, struct arena *arena,
+                                const struct kv_event *event)
 {
     if (event->type == KV_PUT) {
-        see_object(collector, arena, &event->value, &event->previous);
+        collector_see_object(collector, arena, &event->value, &event->previous);
         return;
     }
 
-    const cJSON *previous = read_if(arena, &event->previous, "\"uid\"");
-    const char *uid = json_string(json_path(previous, "metadata", "uid", NULL), "");
+    const cJSON *previous = collector_read_if(arena, &event->previous, "\"uid\"");
+    const char *uid = object_meta_text(previous, "uid");
+    const char *ns = object_meta_text(previous, "namespace");
 
-    index_owners(collector, json_path(previous, "metadata", "ownerReferences", NULL),
-                 event->value.key, false);
+    collector_index_owners(collector, collector_owners(previous), event->value.key, false);
     map_remove(collector->sweeps, uid);
-    note_dependents(collector, uid);
-    note_who_waits(collector, arena, previous);
+    collector_note_dependents(collector, uid);
+    if (*ns)
+        collector_note(collector, arena_printf(arena, NAMESPACE_KEYS "%s", ns));
+    collector_note_owners(collector, arena, ns, collector_owners(previous));
 }
 
-static void forget(struct collector *collector)
+static void collector_forget(struct collector *collector)
 {
     map_destroy(collector->dependents);
     map_destroy(collector->sweeps);
-    collector->dependents = map_create(destroy_set);
+    collector->dependents = map_create(collector_destroy_set);
     collector->sweeps = map_create(collector_sweep_destroy);
 }
 
 /* The whole store, and from then on its events. */
-static int begin(struct collector *collector, struct error *err)
+static int collector_begin_watch(struct collector *collector, struct error *err)
 {
     struct kv_range range = {
-        .prefix = ALL, .limit = PAGE, .max_bytes = COLLECTOR_PAGE_BYTES, .uncounted = true
+        .prefix = ALL, .limit = COLLECTOR_PAGE, .max_bytes = COLLECTOR_PAGE_BYTES, .uncounted = true
     };
     static const struct kv_value NOTHING;
     struct kv_page page;
     char *after = NULL;
 
-    forget(collector);
+    collector_forget(collector);
     do {
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
@@ -242,18 +225,18 @@ static int begin(struct collector *collector, struct error *err)
             return r;
         }
         for (size_t i = 0; i < page.len; i++)
-            see_object(collector, arena, &page.items[i], &NOTHING);
+            collector_see_object(collector, arena, &page.items[i], &NOTHING);
         range.revision = page.revision;
         free(after);
         after = page.len ? xstrdup(page.items[page.len - 1].key) : NULL;
     } while (page.remaining);
     free(after);
-    return kv_watch(collector->api->kv, ALL, range.revision, on_notify, collector,
+    return kv_watch(collector->api->kv, ALL, range.revision, collector_on_notify, collector,
                     &collector->watch, err);
 }
 
 /* Until there is nothing more: only then a notification is due. < 0: the watch is of no use. */
-static int drain(struct collector *collector, struct error *err)
+static int collector_drain(struct collector *collector, struct error *err)
 {
     int r = 1;
 
@@ -263,22 +246,22 @@ static int drain(struct collector *collector, struct error *err)
 
         r = kv_watch_next(collector->watch, arena, &event, err);
         if (r > 0)
-            see_event(collector, arena, &event);
+            collector_see_event(collector, arena, &event);
     }
     return r;
 }
 
-static void take_events(struct collector *collector)
+static void collector_take_events(struct collector *collector)
 {
     struct error err = { 0 };
-    int r = collector->watch ? drain(collector, &err) : -ERROR_GONE;
+    int r = collector->watch ? collector_drain(collector, &err) : -ERROR_GONE;
 
     if (r == -ERROR_GONE) {
         kv_watch_close(collector->watch);
         collector->watch = NULL;
-        r = begin(collector, &err);
+        r = collector_begin_watch(collector, &err);
         if (r == 0)
-            r = drain(collector, &err);
+            r = collector_drain(collector, &err);
     }
     collector->is_behind = r < 0;
     if (r < 0)
@@ -288,7 +271,7 @@ static void take_events(struct collector *collector)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static bool is_stopping(struct collector *collector)
+static bool collector_is_stopping(struct collector *collector)
 {
     pthread_mutex_lock(&collector->lock);
 
@@ -298,11 +281,11 @@ static bool is_stopping(struct collector *collector)
     return stopping;
 }
 
-static void act(struct collector *collector, const char *key)
+static void collector_look_at(struct collector *collector, const char *key)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
-    if (is_stopping(collector))
+    if (collector_is_stopping(collector))
         return;
     switch (collector_act(collector, arena, key)) {
     case COLLECTOR_DONE:
@@ -322,7 +305,7 @@ static void act(struct collector *collector, const char *key)
     }
 }
 
-static struct map *take_todo(struct collector *collector)
+static struct map *collector_take_todo(struct collector *collector)
 {
     struct map *todo = collector->todo;
 
@@ -331,9 +314,9 @@ static struct map *take_todo(struct collector *collector)
 }
 
 /* What was noted since the last time: all of it, or it waits in bulk. */
-static void work_on_todo(struct collector *collector)
+static void collector_work_on_todo(struct collector *collector)
 {
-    struct map *todo = take_todo(collector);
+    struct map *todo = collector_take_todo(collector);
     bool is_bulk = map_len(todo) > COLLECTOR_BATCH;
     size_t position = 0;
     const char *key;
@@ -343,12 +326,12 @@ static void work_on_todo(struct collector *collector)
         if (is_bulk)
             map_set(collector->bulk, key, MARK);
         else
-            act(collector, key);
+            collector_look_at(collector, key);
     }
     map_destroy(todo);
 }
 
-static void work_on_bulk(struct collector *collector)
+static void collector_work_on_bulk(struct collector *collector)
 {
     const char *key;
     void *value;
@@ -361,33 +344,33 @@ static void work_on_bulk(struct collector *collector)
             collector->position = 0;
             return;
         }
-        act(collector, key);
+        collector_look_at(collector, key);
     }
 }
 
-static bool is_busy(const struct collector *collector)
+static bool collector_is_busy(const struct collector *collector)
 {
     return map_len(collector->todo) || map_len(collector->bulk) || map_len(collector->going);
 }
 
-static void work_on_owners(struct collector *collector)
+static void collector_work_on_owners(struct collector *collector)
 {
     struct map *owners = collector->owners;
     size_t position = 0;
     const char *key;
     void *value;
 
-    if (is_busy(collector) || !map_len(owners))
+    if (collector_is_busy(collector) || !map_len(owners))
         return;
     collector->owners = map_create(NULL);
     collector->owners_turn = true;
     while (map_next(owners, &position, &key, &value))
-        act(collector, key);
+        collector_look_at(collector, key);
     collector->owners_turn = false;
     map_destroy(owners);
 }
 
-static void retry(struct collector *collector)
+static void collector_retry(struct collector *collector)
 {
     size_t position = 0;
     const char *key;
@@ -402,16 +385,16 @@ static void retry(struct collector *collector)
 }
 
 /* Whether there is more to do at once. */
-static bool work(struct collector *collector)
+static bool collector_work(struct collector *collector)
 {
-    retry(collector);
-    work_on_todo(collector);
-    work_on_bulk(collector);
-    work_on_owners(collector);
-    return is_busy(collector);
+    collector_retry(collector);
+    collector_work_on_todo(collector);
+    collector_work_on_bulk(collector);
+    collector_work_on_owners(collector);
+    return collector_is_busy(collector);
 }
 
-static void wait_for_more(struct collector *collector)
+static void collector_wait_for_more(struct collector *collector)
 {
     bool idle = !collector->is_behind && !map_len(collector->later);
     struct timespec deadline =
@@ -425,24 +408,24 @@ static void wait_for_more(struct collector *collector)
     pthread_mutex_unlock(&collector->lock);
 }
 
-static void *run(void *ctx)
+static void *collector_run(void *ctx)
 {
     struct collector *collector = ctx;
 
-    while (!is_stopping(collector)) {
-        take_events(collector);
+    while (!collector_is_stopping(collector)) {
+        collector_take_events(collector);
 
         /* Who has not seen all dependents of an owner would take those for all. */
-        bool more = !collector->is_behind && work(collector);
+        bool more = !collector->is_behind && collector_work(collector);
 
         collector_expire_events(collector);
         if (!more)
-            wait_for_more(collector);
+            collector_wait_for_more(collector);
     }
     return NULL;
 }
 
-static void release(struct collector *collector)
+static void collector_release(struct collector *collector)
 {
     kv_watch_close(collector->watch);
     struct map *const maps[] = { collector->dependents, collector->sweeps, collector->todo,
@@ -462,7 +445,7 @@ int collector_create(struct api *api, struct collector **ret, struct error *err)
     struct collector *collector = xcalloc(1, sizeof(*collector));
 
     collector->api = api;
-    forget(collector);
+    collector_forget(collector);
     collector->todo = map_create(NULL);
     collector->bulk = map_create(NULL);
     collector->going = map_create(NULL);
@@ -472,9 +455,9 @@ int collector_create(struct api *api, struct collector **ret, struct error *err)
     pthread_mutex_init(&collector->lock, NULL);
     cond_init(&collector->changed);
 
-    int r = thread_start(&collector->thread, "collector", run, collector, err);
+    int r = thread_start(&collector->thread, "collector", collector_run, collector, err);
     if (r < 0) {
-        release(collector);
+        collector_release(collector);
         return r;
     }
     *ret = collector;
@@ -490,5 +473,5 @@ void collector_destroy(struct collector *collector)
     pthread_cond_signal(&collector->changed);
     pthread_mutex_unlock(&collector->lock);
     thread_join(collector->thread);
-    release(collector);
+    collector_release(collector);
 }

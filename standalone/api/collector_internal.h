@@ -1,13 +1,13 @@
-/* What the files of the collector share. */
+/* What the two files of the collector share: collector.c knows what is to be looked at, collector_act.c looks. */
 #pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "common/base/map.h"
-#include "standalone/api/call.h"
+#include "common/base/timeline.h"
 #include "standalone/api/collector.h"
-#include "standalone/api/collector_plan.h"
+#include "standalone/api/delete.h"
 
 #define NAMESPACE_KEYS "/registry/core/namespaces/" /* prefixes of keys */
 #define EVENT_KEYS "/registry/core/events/"
@@ -16,6 +16,7 @@
  * the history, and what comes meanwhile does not wait for 100,000 dependents of one owner. */
 #define COLLECTOR_BATCH 256
 /* Of a page of the store: objects are large, or many. */
+#define COLLECTOR_PAGE 500
 #define COLLECTOR_PAGE_BYTES ((size_t)1 << 20)
 
 struct collector {
@@ -30,8 +31,8 @@ struct collector {
 
     /* The thread alone: */
     bool is_behind; /* the store could not be read */
-    struct map
-        *dependents; /* uid of an owner -> map of the keys of who names it, with whether it waits */
+    struct map *
+        dependents; /* uid of an owner -> map of the keys of its dependents, with whether it waits for each */
     struct map *sweeps; /* uid of a namespace that is going -> struct collector_sweep */
     /* Keys to be looked at. At most a batch of them goes at once; more wait in bulk, whose older part is gone
      * through from position on: */
@@ -54,16 +55,24 @@ struct collector_sweep {
 };
 void collector_sweep_destroy(void *pointer);
 
-void collector_note(struct collector *collector, const char *key);
-
 enum collector_dependents {
     COLLECTOR_ALL,      /* at most a batch of them; there may be more */
-    COLLECTOR_BLOCKING, /* those that it waits for */
+    COLLECTOR_BLOCKING, /* those that the owner waits for */
 };
 /* Keys only, they may be stale; in the arena. *position: 0, or where those of before ended. */
 size_t collector_dependents(struct collector *collector, struct arena *arena, const char *uid,
                             enum collector_dependents which, size_t *position,
                             const char *const **ret);
+
+const cJSON *collector_owners(const cJSON *object); /* metadata.ownerReferences */
+bool collector_blocks(
+    const cJSON *reference); /* the owner waits for the object in the foreground */
+/* The object is being deleted, and its dependents are to go first. */
+bool collector_is_waiting(const cJSON *object);
+/* Which key an owner reference of an object in ns ("": in none) has in the store. NULL: nobody can tell whether the
+ * owner is there: its kind is not served, or is in namespaces and the object is not. */
+const char *collector_owner_key(const struct collector *collector, struct arena *arena,
+                                const char *ns, const cJSON *reference);
 
 enum collector_outcome {
     COLLECTOR_DONE,
@@ -71,20 +80,8 @@ enum collector_outcome {
     COLLECTOR_OWNER, /* it is not its turn */
     COLLECTOR_LATER, /* it cannot be done now */
 };
-/* collector_act.c: looks at the object of a key and does what is due. */
+/* Looks at the object of a key and does what is due. */
 enum collector_outcome collector_act(struct collector *collector, struct arena *arena,
                                      const char *key);
+/* Deletes the Events that are over. */
 void collector_expire_events(struct collector *collector);
-
-/* An object as it is stored. */
-struct collector_subject {
-    const char *key;
-    const cJSON *object;
-    uint64_t revision;
-};
-/* As collector_act, of a namespace that is going (collector_namespace.c). */
-enum collector_outcome collector_empty_namespace(struct collector *collector, struct arena *arena,
-                                                 const struct collector_subject *subject);
-/* Deletes the object of a key, which was read as this one. policy NULL: as its finalizers say. False: not now. */
-bool collector_delete(struct collector *collector, struct arena *arena, const char *key,
-                      const cJSON *object, const char *policy);

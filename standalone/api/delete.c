@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "common/base/str.h"
-#include "standalone/api/options.h"
 #include "standalone/api/read.h"
 #include "standalone/api/stored.h"
 #include "standalone/schema/object_meta.h"
@@ -11,6 +10,91 @@
 /* Deletions of a collection whose writes share a sync; at most so many, of objects of about so many bytes. */
 #define MAX_BATCH 256
 #define MAX_BATCH_BYTES ((size_t)1 << 20)
+
+/* --- what a deletion does to an object -------------------------------------------------------- */
+
+bool delete_has_finalizer(const cJSON *object, const char *name)
+{
+    json_for_each (item, json_path(object, "metadata", "finalizers", NULL)) {
+        if (str_equal(json_string(item, NULL), name))
+            return true;
+    }
+    return false;
+}
+
+bool delete_has_begun(const cJSON *object)
+{
+    return json_path(object, "metadata", "deletionTimestamp", NULL);
+}
+
+static bool delete_is_kind(const cJSON *object, const char *kind)
+{
+    return str_equal(json_string(json_get(object, "kind"), ""), kind);
+}
+
+/* The policy decides which of the two finalizers of the garbage collector an object has; without one those that it
+ * has stay. Nothing depends on an Event. */
+static cJSON *delete_finalizers(struct arena *arena, const cJSON *live,
+                                const struct delete_options *options)
+{
+    static const char *const OWN[][2] = { { FINALIZER_ORPHAN, POLICY_ORPHAN },
+                                          { FINALIZER_FOREGROUND, POLICY_FOREGROUND } };
+    cJSON *ret = json_array(arena);
+
+    json_for_each (item, json_path(live, "metadata", "finalizers", NULL)) {
+        const char *name = json_string(item, "");
+
+        if (!str_equal(name, FINALIZER_ORPHAN) && !str_equal(name, FINALIZER_FOREGROUND))
+            json_add_string(ret, name);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(OWN) && !delete_is_kind(live, "Event"); i++) {
+        if (*options->policy ? str_equal(options->policy, OWN[i][1])
+                             : delete_has_finalizer(live, OWN[i][0]))
+            json_add_string(ret, OWN[i][0]);
+    }
+    return ret;
+}
+
+static void delete_mark(cJSON *object, int64_t now_us)
+{
+    cJSON *metadata = object_meta_of(object);
+    int64_t generation = json_int(json_get(metadata, "generation"), 0);
+    char now[RFC3339_LEN];
+
+    json_set_string(metadata, "deletionTimestamp", rfc3339_format(now_us, now));
+    if (!delete_is_kind(object, "Namespace"))
+        json_set_int(metadata, "deletionGracePeriodSeconds", 0);
+    if (generation > 0)
+        json_set_int(metadata, "generation", generation + 1);
+}
+
+/* The object with its finalizers and a deletionTimestamp; NULL: nothing keeps it. */
+static cJSON *delete_marked(struct arena *arena, const cJSON *live,
+                            const struct delete_options *options, int64_t now_us)
+{
+    cJSON *finalizers = delete_finalizers(arena, live, options);
+    bool is_namespace =
+        delete_is_kind(live, "Namespace") && json_len(json_path(live, "spec", "finalizers", NULL));
+
+    if (!json_len(finalizers) && !is_namespace)
+        return NULL;
+
+    cJSON *object = arena_own(arena, json_copy(live), json_free);
+    cJSON *metadata = object_meta_of(object);
+
+    json_remove(metadata, "finalizers");
+    if (json_len(finalizers))
+        json_set_copy(metadata, "finalizers", finalizers);
+    if (!delete_has_begun(live))
+        delete_mark(object, now_us);
+    if (is_namespace) {
+        json_remove(object, "status");
+        json_set_string(json_set_object(object, "status"), "phase", "Terminating");
+    }
+    return object;
+}
+
+/* --- one object ------------------------------------------------------------------------------- */
 
 /* What is to be done about one object, decided on it as it is. */
 struct deletion {
@@ -20,55 +104,37 @@ struct deletion {
     size_t bytes;                /* of what was read */
 };
 
-static bool is_namespaces(const struct resource *resource)
+static bool delete_is_immortal(const struct resource *resource, const char *name)
 {
-    return str_equal(resource->storage, "core/namespaces");
+    return str_equal(resource->storage, "core/namespaces") &&
+           (str_equal(name, "default") || str_equal(name, "kube-system") ||
+            str_equal(name, "kube-public"));
 }
 
-/* As the plugin NamespaceLifecycle has them. */
-static bool is_immortal(const struct resource *resource, const char *name)
+static void delete_plan(struct api *api, struct arena *arena, const struct resource *resource,
+                        const struct kv_value *value, const struct delete_options *options,
+                        struct kv_change *room, struct deletion *deletion)
 {
-    static const char *const NAMES[] = { "default", "kube-system", "kube-public" };
+    cJSON *marked = delete_marked(arena, deletion->object, options, clock_wall_us(api->clock));
 
-    for (size_t i = 0; i < ARRAY_LEN(NAMES) && is_namespaces(resource); i++) {
-        if (str_equal(NAMES[i], name))
-            return true;
-    }
-    return false;
-}
-
-static void plan(struct api *api, struct arena *arena, const struct resource *resource,
-                 const struct kv_value *value, const struct delete_options *options,
-                 struct kv_change *room, struct deletion *deletion)
-{
-    struct kv_change change = { .key = value->key, .expected = value->revision };
-    cJSON *marked = NULL;
-
-    switch (delete_plan(arena, deletion->object, options, clock_wall_us(api->clock), &marked)) {
-    case DELETE_NOW:
-        deletion->outcome = DELETE_DONE;
-        break;
-    case DELETE_NOTHING:
-        deletion->outcome = DELETE_PENDING;
-        return;
-    case DELETE_MARK:
-        deletion->outcome = DELETE_PENDING;
+    deletion->outcome = marked ? DELETE_PENDING : DELETE_DONE;
+    if (marked && json_equal(marked, deletion->object))
+        return; /* it is being deleted already, and nothing changes */
+    *room = (struct kv_change){ .key = value->key, .expected = value->revision };
+    if (marked) {
         deletion->object = marked;
-        change.text = stored_text(arena, resource, arena_own(arena, json_copy(marked), json_free),
-                                  &change.len);
+        room->text = stored_text(arena, resource, arena_own(arena, json_copy(marked), json_free),
+                                 &room->len);
         stored_set_version(marked, value->revision); /* until it is written */
-        break;
     }
-    if (options->dry_run)
-        return;
-    *room = change;
-    deletion->change = room;
+    if (!options->dry_run)
+        deletion->change = room;
 }
 
 /* Any failure is final; else the change, which is in the room, is to be made, and settled. */
-static void decide(struct api *api, struct arena *arena, const struct resource *resource,
-                   const char *ns, const char *name, const struct delete_options *options,
-                   struct kv_change *room, struct deletion *ret, struct error *err)
+static void delete_decide(struct api *api, struct arena *arena, const struct resource *resource,
+                          const char *ns, const char *name, const struct delete_options *options,
+                          struct kv_change *room, struct deletion *ret, struct error *err)
 {
     struct kv_value value;
     cJSON *object = NULL;
@@ -84,19 +150,18 @@ static void decide(struct api *api, struct arena *arena, const struct resource *
         return;
     ret->object = object;
     ret->bytes = value.len;
-    if (options->uid && !str_equal(options->uid, object_meta_text(object, "uid")))
-        ret->outcome = DELETE_UID_DIFFERS;
-    else if (options->resource_version &&
-             !str_equal(options->resource_version, object_meta_text(object, "resourceVersion")))
-        ret->outcome = DELETE_VERSION_DIFFERS;
-    else if (is_immortal(resource, name))
+    if ((options->uid && !str_equal(options->uid, object_meta_text(object, "uid"))) ||
+        (options->resource_version &&
+         !str_equal(options->resource_version, object_meta_text(object, "resourceVersion"))))
+        ret->outcome = DELETE_PRECONDITION;
+    else if (delete_is_immortal(resource, name))
         ret->outcome = DELETE_FORBIDDEN;
     else
-        plan(api, arena, resource, &value, options, room, ret);
+        delete_plan(api, arena, resource, &value, options, room, ret);
 }
 
-/* What came of the change; DELETE_FAILED with a conflict: to be decided anew. */
-static void settle(struct deletion *deletion)
+/* What came of the change; DELETE_FAILED with a conflict: to be decided again. */
+static void delete_settle(struct deletion *deletion)
 {
     const struct kv_change *change = deletion->change;
 
@@ -109,7 +174,7 @@ static void settle(struct deletion *deletion)
 }
 
 /* DELETE_FAILED with a conflict: somebody else was faster. */
-static enum delete_outcome try_delete(struct api *api, struct arena *arena,
+static enum delete_outcome delete_try(struct api *api, struct arena *arena,
                                       const struct resource *resource, const char *ns,
                                       const char *name, const struct delete_options *options,
                                       cJSON **ret_object, struct error *err)
@@ -118,12 +183,12 @@ static enum delete_outcome try_delete(struct api *api, struct arena *arena,
     struct kv_change change;
 
     *err = (struct error){ 0 };
-    decide(api, arena, resource, ns, name, options, &change, &deletion, err);
+    delete_decide(api, arena, resource, ns, name, options, &change, &deletion, err);
     *ret_object = deletion.object;
     if (!deletion.change)
         return deletion.outcome;
     kv_write_all(api->kv, &change, 1);
-    settle(&deletion);
+    delete_settle(&deletion);
     if (deletion.outcome == DELETE_FAILED)
         *err = change.err;
     return deletion.outcome;
@@ -144,7 +209,7 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
     do {
         struct arena *own = arena_create(); /* what a try that was for nothing leaves is freed */
 
-        outcome = try_delete(api, own, resource, ns, name, options, ret_object, err);
+        outcome = delete_try(api, own, resource, ns, name, options, ret_object, err);
         if (outcome != DELETE_FAILED || err->code != ERROR_CONFLICT) {
             arena_adopt(arena, own);
             return outcome;
@@ -157,7 +222,79 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static int reply_deleted(struct api_call *call, cJSON *object)
+/* NULL without; -1: it is there and no text. */
+static int delete_read_text(struct api_call *call, const cJSON *body, const char *field,
+                            const char **ret)
+{
+    const cJSON *value = json_get(body, field);
+
+    if (!value || cJSON_IsNull(value))
+        return 0;
+    *ret = json_string(value, NULL);
+    return *ret ? 0 : call_fail(call, 500, NULL, "%s of DeleteOptions must be a string", field);
+}
+
+/* A condition that cannot be read does not mean that there is none. */
+static int delete_read_body(struct api_call *call, struct delete_options *ret,
+                            struct field_errors *errors)
+{
+    const cJSON *preconditions, *orphan, *dry_run;
+    const char *kind = "DeleteOptions";
+    cJSON *body;
+
+    if (call_body(call, &body) < 0 || delete_read_text(call, body, "kind", &kind) < 0 ||
+        delete_read_text(call, body, "propagationPolicy", &ret->policy) < 0)
+        return -1;
+    preconditions = json_get(body, "preconditions");
+    orphan = json_get(body, "orphanDependents");
+    dry_run = json_get(body, "dryRun");
+    if (!cJSON_IsObject(body) || !str_equal(kind, "DeleteOptions") ||
+        (preconditions && !cJSON_IsNull(preconditions) && !cJSON_IsObject(preconditions)) ||
+        (dry_run && !cJSON_IsNull(dry_run) && !cJSON_IsArray(dry_run)))
+        return call_fail(call, 500, NULL, "the body is no DeleteOptions");
+    if (cJSON_IsBool(orphan))
+        ret->policy = json_bool(orphan, false) ? POLICY_ORPHAN : POLICY_BACKGROUND;
+    json_for_each (item, dry_run)
+        query_check_dry_run(json_string(item, "?"), errors);
+    ret->dry_run = json_len(dry_run) > 0;
+    return delete_read_text(call, preconditions, "uid", &ret->uid) < 0
+               ? -1
+               : delete_read_text(call, preconditions, "resourceVersion", &ret->resource_version);
+}
+
+static void delete_read_query(const struct query *query, struct delete_options *ret,
+                              struct field_errors *errors)
+{
+    if (*query->uid)
+        ret->uid = query->uid;
+    if (*query->resource_version)
+        ret->resource_version = query->resource_version;
+    ret->policy = query->propagation_policy;
+    if (*query->orphan_dependents)
+        ret->policy =
+            str_equal(query->orphan_dependents, "true") ? POLICY_ORPHAN : POLICY_BACKGROUND;
+    query_check_dry_run(query->dry_run, errors);
+    ret->dry_run = *query->dry_run;
+}
+
+/* Of the body if there is one, else of the query. */
+static int delete_read_options(struct api_call *call, struct delete_options *ret)
+{
+    struct field_errors *errors = field_errors_create(call->arena);
+
+    *ret = (struct delete_options){ .policy = "" };
+    if (!call->request->body_len)
+        delete_read_query(&call->query, ret, errors);
+    else if (delete_read_body(call, ret, errors) < 0)
+        return -1;
+    if (*ret->policy && !str_equal(ret->policy, POLICY_ORPHAN) &&
+        !str_equal(ret->policy, POLICY_BACKGROUND) && !str_equal(ret->policy, POLICY_FOREGROUND))
+        field_error(errors, FIELD_ERROR_NOT_SUPPORTED, "propagationPolicy", NULL,
+                    "must be Orphan, Background or Foreground");
+    return call_check_options(call, errors, "DeleteOptions");
+}
+
+static int delete_reply(struct api_call *call, cJSON *object)
 {
     cJSON *status = json_object(call->arena);
     const struct kube_kind *kind = &call->resource->kind;
@@ -179,48 +316,22 @@ static int reply_deleted(struct api_call *call, cJSON *object)
     return call_reply(call, 200, status);
 }
 
-/* rest.BeforeDelete, which names the kind instead of the resource. */
-static int fail_precondition(struct api_call *call, const char *name, const char *what,
-                             const char *wanted, const char *is, const char *meaning)
-{
-    struct kube_kind kind = call->resource->kind;
-
-    /* Events are deleted as the core group has them, whichever way they were asked for. */
-    if (str_equal(call->resource->storage, "core/events"))
-        kind.group = "";
-
-    const char *resource =
-        *kind.group ? arena_printf(call->arena, "%s.%s", kind.kind, kind.group) : kind.kind;
-    const char *message = arena_printf(
-        call->arena,
-        "Operation cannot be fulfilled on %s \"%s\": the %s in the precondition (%s) does not "
-        "match the %s in record (%s). The object might have been %s",
-        resource, name, what, wanted, what, is, meaning);
-
-    return call_fail_kind(call, 409, "Conflict", &kind, name, message);
-}
-
-/* Whatever is not a deletion. */
-static int refuse(struct api_call *call, enum delete_outcome outcome, const char *name,
-                  const struct delete_options *options, const cJSON *object,
-                  const struct error *err)
+/* Any outcome that is no deletion. */
+static int delete_refuse(struct api_call *call, enum delete_outcome outcome, const char *name,
+                         const struct error *err)
 {
     switch (outcome) {
     case DELETE_NOT_FOUND:
         return call_fail_not_found(call, name);
-    case DELETE_UID_DIFFERS:
-        return fail_precondition(call, name, "UID", options->uid, object_meta_text(object, "uid"),
-                                 "deleted and then recreated");
-    case DELETE_VERSION_DIFFERS:
-        return fail_precondition(call, name, "ResourceVersion", options->resource_version,
-                                 object_meta_text(object, "resourceVersion"), "modified");
+    case DELETE_PRECONDITION:
+        return call_fail_named(call, 409, "Conflict", name,
+                               "has another uid or resourceVersion than the precondition");
     case DELETE_FORBIDDEN:
         return call_fail_named(call, 403, "Forbidden", name,
-                               "%s \"%s\" is forbidden: this namespace may not be deleted",
-                               call_resource_name(call), name);
+                               "is forbidden: this namespace may not be deleted");
     default:
         return err->code == ERROR_CONFLICT ? call_fail_changed(call, name)
-                                           : call_fail_store(call, err);
+                                           : call_fail_error(call, err);
     }
 }
 
@@ -230,7 +341,7 @@ int call_delete(struct api_call *call)
     struct error err = { 0 };
     cJSON *object;
 
-    if (options_read_delete(call, &options) < 0 || call_check_name(call) < 0)
+    if (delete_read_options(call, &options) < 0)
         return -1;
 
     enum delete_outcome outcome =
@@ -238,10 +349,10 @@ int call_delete(struct api_call *call)
                       &options, &object, &err);
 
     if (outcome == DELETE_DONE)
-        return reply_deleted(call, object);
+        return delete_reply(call, object);
     if (outcome == DELETE_PENDING)
-        return present_object(call, options.orphan_dependents == 0 ? 202 : 200, object);
-    return refuse(call, outcome, call->route.name, &options, object, &err);
+        return present_object(call, 200, object);
+    return delete_refuse(call, outcome, call->route.name, &err);
 }
 
 /* --- collections ------------------------------------------------------------------------------ */
@@ -262,7 +373,8 @@ static void collection_release(struct collection *collection)
 }
 DEFINE_CLEANUP_OF(struct collection, collection_release)
 
-static int take_listed(void *ctx, struct arena *arena, const struct kv_value *value, cJSON *tree)
+static int collection_take(void *ctx, struct arena *arena, const struct kv_value *value,
+                           cJSON *tree)
 {
     struct collection *collection = ctx;
     struct arena *kept = collection->call->arena;
@@ -280,7 +392,7 @@ static int take_listed(void *ctx, struct arena *arena, const struct kv_value *va
     return list_writer_add(&collection->answer, arena, value, tree);
 }
 
-static void forget_listed(void *ctx)
+static void collection_forget(void *ctx)
 {
     struct collection *collection = ctx;
 
@@ -288,30 +400,30 @@ static void forget_listed(void *ctx)
     list_writer_forget(&collection->answer);
 }
 
-static bool is_good(enum delete_outcome outcome)
+static bool delete_is_good(enum delete_outcome outcome)
 {
     return outcome == DELETE_DONE || outcome == DELETE_PENDING || outcome == DELETE_NOT_FOUND;
 }
 
-/* What somebody changed in between goes alone. undecided: why there is no change. */
-static int finish(struct collection *collection, struct arena *arena, struct deletion *deletion,
-                  const char *name, const struct error *undecided)
+/* An object that somebody changed in between is deleted on its own. undecided: why there is no change. */
+static int collection_finish(struct collection *collection, struct arena *arena,
+                             struct deletion *deletion, const char *name,
+                             const struct error *undecided)
 {
     struct api_call *call = collection->call;
     struct error err;
 
-    settle(deletion);
+    delete_settle(deletion);
     err = deletion->change ? deletion->change->err : *undecided;
     if (deletion->outcome == DELETE_FAILED && err.code == ERROR_CONFLICT)
         deletion->outcome = delete_object(call->api, arena, call->resource, call->route.ns, name,
                                           &collection->options, &deletion->object, &err);
-    if (is_good(deletion->outcome))
-        return 0;
-    return refuse(call, deletion->outcome, name, &collection->options, deletion->object, &err);
+    return delete_is_good(deletion->outcome) ? 0
+                                             : delete_refuse(call, deletion->outcome, name, &err);
 }
 
 /* Those from the first one on: how many were; -1 after a refusal. Nothing is decided behind one that is refused. */
-static int delete_batch(struct collection *collection, size_t first)
+static int collection_delete(struct collection *collection, size_t first)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct api_call *call = collection->call;
@@ -325,16 +437,16 @@ static int delete_batch(struct collection *collection, size_t first)
     while (good && len < MAX_BATCH && first + len < collection->len && bytes < MAX_BATCH_BYTES) {
         struct deletion *deletion = &deletions[len];
 
-        decide(call->api, arena, call->resource, call->route.ns, names[len], &collection->options,
-               &changes[changes_len], deletion, &err);
+        delete_decide(call->api, arena, call->resource, call->route.ns, names[len],
+                      &collection->options, &changes[changes_len], deletion, &err);
         changes_len += deletion->change != NULL;
         bytes += deletion->bytes;
-        good = is_good(deletion->outcome);
+        good = delete_is_good(deletion->outcome);
         len++;
     }
     kv_write_all(call->api->kv, changes, changes_len);
     for (size_t i = 0; i < len; i++) {
-        if (finish(collection, arena, &deletions[i], names[i], &err) < 0)
+        if (collection_finish(collection, arena, &deletions[i], names[i], &err) < 0)
             return -1;
     }
     return (int)len;
@@ -343,18 +455,18 @@ static int delete_batch(struct collection *collection, size_t first)
 int call_delete_collection(struct api_call *call)
 {
     CLEANUP(collection_releasep) struct collection collection = { .call = call };
-    const struct list_taker taker = { take_listed, forget_listed, &collection };
+    const struct list_taker taker = { collection_take, collection_forget, &collection };
     struct selection selection;
     struct list_end end;
 
-    list_writer_begin(&collection.answer, call);
+    if (list_writer_begin(&collection.answer, call) < 0)
+        return -1;
     collection.prefix_len = strlen(stored_key(call->arena, call->resource, call->route.ns, NULL));
-    if (selection_read(call, &selection) < 0 ||
-        options_read_delete(call, &collection.options) < 0 ||
+    if (call_select(call, &selection) < 0 || delete_read_options(call, &collection.options) < 0 ||
         list_read(call, &selection, &taker, &end) < 0)
         return -1;
     for (size_t done = 0; done < collection.len;) {
-        int r = delete_batch(&collection, done);
+        int r = collection_delete(&collection, done);
 
         if (r < 0)
             return r;

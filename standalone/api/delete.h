@@ -2,14 +2,28 @@
 #pragma once
 
 #include "standalone/api/call.h"
-#include "standalone/api/delete_plan.h"
+
+#define FINALIZER_ORPHAN "orphan"
+#define FINALIZER_FOREGROUND "foregroundDeletion"
+#define POLICY_ORPHAN "Orphan"
+#define POLICY_FOREGROUND "Foreground"
+#define POLICY_BACKGROUND "Background"
+
+bool delete_has_finalizer(const cJSON *object, const char *name);
+bool delete_has_begun(const cJSON *object);
+
+struct delete_options {
+    /* Preconditions; NULL: none, but "" is one that no object meets. */
+    const char *uid, *resource_version;
+    const char *policy; /* one of the three; "": not set, and the finalizers of the object decide */
+    bool dry_run;
+};
 
 enum delete_outcome {
     DELETE_DONE,      /* it is gone */
     DELETE_PENDING,   /* its finalizers are waited for; *ret_object is as it is now */
     DELETE_NOT_FOUND, /* there is none of that name */
-    DELETE_UID_DIFFERS,
-    DELETE_VERSION_DIFFERS,
+    DELETE_PRECONDITION,
     DELETE_FORBIDDEN, /* a namespace that is always there */
     DELETE_FAILED,    /* err says why */
 };

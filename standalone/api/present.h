@@ -8,9 +8,12 @@
 /* One object. */
 int present_object(struct api_call *call, int code, cJSON *object);
 
-/* How a Table is to be; of another form nothing counts. false: the query wishes what is none, which is to be refused. */
-bool present_table_options(const struct api_call *call, struct table_options *ret);
-int present_refuse_options(struct api_call *call);
+/* How a Table is to be; -1 after a refusal: the query wishes what is none. Of another form nothing counts. */
+int present_options(struct api_call *call, struct table_options *ret);
+/* A tree in the form that was asked for, a Table of one row or metadata alone; in the arena. */
+cJSON *present_tree(struct arena *arena, const struct format *format,
+                    const struct resource *resource, const struct table_options *options,
+                    cJSON *tree);
 
 /* Of a list: what its metadata says. */
 struct list_end {
@@ -23,12 +26,12 @@ struct list_end {
 struct list_writer {
     struct api_call *call;
     struct table_options table;
-    bool readable;   /* the options of the Table */
     struct buf text; /* of the items so far */
     size_t room;     /* for so many bytes there is some */
 };
 
-void list_writer_begin(struct list_writer *writer, struct api_call *call);
+/* -1 after a refusal. */
+int list_writer_begin(struct list_writer *writer, struct api_call *call);
 /* tree: of the value; NULL: made in the arena if the form needs it. Nothing of the arena is needed afterwards. -1
  * after a refusal. */
 int list_writer_add(struct list_writer *writer, struct arena *arena, const struct kv_value *value,

@@ -2,159 +2,128 @@
 
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
 
 #define MAGIC "k8s"
 #define MAGIC_LEN 4 /* with the NUL */
-/* Messages in messages. */
-#define MAX_DEPTH 8
 
-enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+enum protobuf_wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+enum protobuf_type { TEXT, TEXTS, FLAG, TEXT_MAP, BYTES_MAP, MESSAGE, MESSAGES };
+enum protobuf_message {
+    TYPE,
+    NAMESPACE,
+    CONFIGMAP,
+    SECRET,
+    ACCOUNT,
+    ACCESS,
+    RULES,
+    WHO,
+    DELETE,
+    META,
+    OWNER,
+    FINALIZERS,
+    ACCESS_SPEC,
+    ATTRIBUTES,
+    PATH,
+    RULES_SPEC,
+    PRECONDITIONS,
+};
 
-enum field_type { TEXT, BYTES, NUMBER, FLAG, TIME, MESSAGE, TEXT_MAP, BYTES_MAP };
-
-struct message;
-struct field {
-    unsigned number;
+static const struct protobuf_kind {
     const char *name;
-    enum field_type type;
-    bool repeated;
-    const struct message *message;
+    enum protobuf_message message;
+} KINDS[] = {
+    { "Namespace", NAMESPACE },
+    { "ConfigMap", CONFIGMAP },
+    { "Secret", SECRET },
+    { "ServiceAccount", ACCOUNT },
+    { "SelfSubjectAccessReview", ACCESS },
+    { "SelfSubjectRulesReview", RULES },
+    { "SelfSubjectReview", WHO },
+    { "DeleteOptions", DELETE },
 };
-struct message {
-    const struct field *fields;
-    size_t len;
-};
-#define FIELDS(table)                                                                              \
-    {                                                                                              \
-        (table), ARRAY_LEN(table)                                                                  \
-    }
 
 /* Numbers are those of the generated.proto files of k8s.io/api and k8s.io/apimachinery. */
-static const struct field OWNER_FIELDS[] = {
-    { 1, "kind", TEXT, false, NULL },       { 3, "name", TEXT, false, NULL },
-    { 4, "uid", TEXT, false, NULL },        { 5, "apiVersion", TEXT, false, NULL },
-    { 6, "controller", FLAG, false, NULL }, { 7, "blockOwnerDeletion", FLAG, false, NULL },
+static const struct protobuf_field {
+    enum protobuf_message in;
+    unsigned number;
+    const char *name;
+    enum protobuf_type type;
+    enum protobuf_message message; /* of MESSAGE and MESSAGES */
+} FIELDS[] = {
+    { TYPE, 1, "apiVersion", TEXT, 0 },
+    { TYPE, 2, "kind", TEXT, 0 },
+    { NAMESPACE, 1, "metadata", MESSAGE, META },
+    { NAMESPACE, 2, "spec", MESSAGE, FINALIZERS },
+    { CONFIGMAP, 1, "metadata", MESSAGE, META },
+    { CONFIGMAP, 2, "data", TEXT_MAP, 0 },
+    { CONFIGMAP, 3, "binaryData", BYTES_MAP, 0 },
+    { CONFIGMAP, 4, "immutable", FLAG, 0 },
+    { SECRET, 1, "metadata", MESSAGE, META },
+    { SECRET, 2, "data", BYTES_MAP, 0 },
+    { SECRET, 3, "type", TEXT, 0 },
+    { SECRET, 4, "stringData", TEXT_MAP, 0 },
+    { SECRET, 5, "immutable", FLAG, 0 },
+    { ACCOUNT, 1, "metadata", MESSAGE, META },
+    { ACCOUNT, 4, "automountServiceAccountToken", FLAG, 0 },
+    { ACCESS, 1, "metadata", MESSAGE, META },
+    { ACCESS, 2, "spec", MESSAGE, ACCESS_SPEC },
+    { RULES, 1, "metadata", MESSAGE, META },
+    { RULES, 2, "spec", MESSAGE, RULES_SPEC },
+    { WHO, 1, "metadata", MESSAGE, META },
+    { DELETE, 2, "preconditions", MESSAGE, PRECONDITIONS },
+    { DELETE, 3, "orphanDependents", FLAG, 0 },
+    { DELETE, 4, "propagationPolicy", TEXT, 0 },
+    { DELETE, 5, "dryRun", TEXTS, 0 },
+    { META, 1, "name", TEXT, 0 },
+    { META, 2, "generateName", TEXT, 0 },
+    { META, 3, "namespace", TEXT, 0 },
+    { META, 5, "uid", TEXT, 0 },
+    { META, 6, "resourceVersion", TEXT, 0 },
+    { META, 11, "labels", TEXT_MAP, 0 },
+    { META, 12, "annotations", TEXT_MAP, 0 },
+    { META, 13, "ownerReferences", MESSAGES, OWNER },
+    { META, 14, "finalizers", TEXTS, 0 },
+    { OWNER, 1, "kind", TEXT, 0 },
+    { OWNER, 3, "name", TEXT, 0 },
+    { OWNER, 4, "uid", TEXT, 0 },
+    { OWNER, 5, "apiVersion", TEXT, 0 },
+    { OWNER, 6, "controller", FLAG, 0 },
+    { OWNER, 7, "blockOwnerDeletion", FLAG, 0 },
+    { FINALIZERS, 1, "finalizers", TEXTS, 0 },
+    { ACCESS_SPEC, 1, "resourceAttributes", MESSAGE, ATTRIBUTES },
+    { ACCESS_SPEC, 2, "nonResourceAttributes", MESSAGE, PATH },
+    { ATTRIBUTES, 1, "namespace", TEXT, 0 },
+    { ATTRIBUTES, 2, "verb", TEXT, 0 },
+    { ATTRIBUTES, 3, "group", TEXT, 0 },
+    { ATTRIBUTES, 4, "version", TEXT, 0 },
+    { ATTRIBUTES, 5, "resource", TEXT, 0 },
+    { ATTRIBUTES, 6, "subresource", TEXT, 0 },
+    { ATTRIBUTES, 7, "name", TEXT, 0 },
+    { PATH, 1, "path", TEXT, 0 },
+    { PATH, 2, "verb", TEXT, 0 },
+    { RULES_SPEC, 1, "namespace", TEXT, 0 },
+    { PRECONDITIONS, 1, "uid", TEXT, 0 },
+    { PRECONDITIONS, 2, "resourceVersion", TEXT, 0 },
 };
-static const struct message OWNER = FIELDS(OWNER_FIELDS);
-static const struct field META_FIELDS[] = {
-    { 1, "name", TEXT, false, NULL },
-    { 2, "generateName", TEXT, false, NULL },
-    { 3, "namespace", TEXT, false, NULL },
-    { 5, "uid", TEXT, false, NULL },
-    { 6, "resourceVersion", TEXT, false, NULL },
-    { 7, "generation", NUMBER, false, NULL },
-    { 8, "creationTimestamp", TIME, false, NULL },
-    { 9, "deletionTimestamp", TIME, false, NULL },
-    { 10, "deletionGracePeriodSeconds", NUMBER, false, NULL },
-    { 11, "labels", TEXT_MAP, false, NULL },
-    { 12, "annotations", TEXT_MAP, false, NULL },
-    { 13, "ownerReferences", MESSAGE, true, &OWNER },
-    { 14, "finalizers", TEXT, true, NULL },
-};
-static const struct message META = FIELDS(META_FIELDS);
-static const struct field FINALIZERS_FIELDS[] = { { 1, "finalizers", TEXT, true, NULL } };
-static const struct message FINALIZERS = FIELDS(FINALIZERS_FIELDS);
-static const struct field PHASE_FIELDS[] = { { 1, "phase", TEXT, false, NULL } };
-static const struct message PHASE = FIELDS(PHASE_FIELDS);
-static const struct field NAMESPACE_FIELDS[] = {
-    { 1, "metadata", MESSAGE, false, &META },
-    { 2, "spec", MESSAGE, false, &FINALIZERS },
-    { 3, "status", MESSAGE, false, &PHASE },
-};
-static const struct message NAMESPACE = FIELDS(NAMESPACE_FIELDS);
-static const struct field CONFIGMAP_FIELDS[] = {
-    { 1, "metadata", MESSAGE, false, &META },
-    { 2, "data", TEXT_MAP, false, NULL },
-    { 3, "binaryData", BYTES_MAP, false, NULL },
-    { 4, "immutable", FLAG, false, NULL },
-};
-static const struct message CONFIGMAP = FIELDS(CONFIGMAP_FIELDS);
-static const struct field SECRET_FIELDS[] = {
-    { 1, "metadata", MESSAGE, false, &META }, { 2, "data", BYTES_MAP, false, NULL },
-    { 3, "type", TEXT, false, NULL },         { 4, "stringData", TEXT_MAP, false, NULL },
-    { 5, "immutable", FLAG, false, NULL },
-};
-static const struct message SECRET = FIELDS(SECRET_FIELDS);
-static const struct field ACCOUNT_FIELDS[] = {
-    { 1, "metadata", MESSAGE, false, &META },
-    { 4, "automountServiceAccountToken", FLAG, false, NULL },
-};
-static const struct message ACCOUNT = FIELDS(ACCOUNT_FIELDS);
-static const struct field ATTRIBUTES_FIELDS[] = {
-    { 1, "namespace", TEXT, false, NULL }, { 2, "verb", TEXT, false, NULL },
-    { 3, "group", TEXT, false, NULL },     { 4, "version", TEXT, false, NULL },
-    { 5, "resource", TEXT, false, NULL },  { 6, "subresource", TEXT, false, NULL },
-    { 7, "name", TEXT, false, NULL },
-};
-static const struct message ATTRIBUTES = FIELDS(ATTRIBUTES_FIELDS);
-static const struct field PATH_FIELDS[] = { { 1, "path", TEXT, false, NULL },
-                                            { 2, "verb", TEXT, false, NULL } };
-static const struct message PATH = FIELDS(PATH_FIELDS);
-static const struct field ACCESS_SPEC_FIELDS[] = {
-    { 1, "resourceAttributes", MESSAGE, false, &ATTRIBUTES },
-    { 2, "nonResourceAttributes", MESSAGE, false, &PATH },
-};
-static const struct message ACCESS_SPEC = FIELDS(ACCESS_SPEC_FIELDS);
-static const struct field ACCESS_FIELDS[] = { { 1, "metadata", MESSAGE, false, &META },
-                                              { 2, "spec", MESSAGE, false, &ACCESS_SPEC } };
-static const struct message ACCESS = FIELDS(ACCESS_FIELDS);
-static const struct field RULES_SPEC_FIELDS[] = { { 1, "namespace", TEXT, false, NULL } };
-static const struct message RULES_SPEC = FIELDS(RULES_SPEC_FIELDS);
-static const struct field RULES_FIELDS[] = { { 1, "metadata", MESSAGE, false, &META },
-                                             { 2, "spec", MESSAGE, false, &RULES_SPEC } };
-static const struct message RULES = FIELDS(RULES_FIELDS);
-static const struct field WHO_FIELDS[] = { { 1, "metadata", MESSAGE, false, &META } };
-static const struct message WHO = FIELDS(WHO_FIELDS);
-static const struct field PRECONDITIONS_FIELDS[] = { { 1, "uid", TEXT, false, NULL },
-                                                     { 2, "resourceVersion", TEXT, false, NULL } };
-static const struct message PRECONDITIONS = FIELDS(PRECONDITIONS_FIELDS);
-static const struct field DELETE_FIELDS[] = {
-    { 1, "gracePeriodSeconds", NUMBER, false, NULL },
-    { 2, "preconditions", MESSAGE, false, &PRECONDITIONS },
-    { 3, "orphanDependents", FLAG, false, NULL },
-    { 4, "propagationPolicy", TEXT, false, NULL },
-    { 5, "dryRun", TEXT, true, NULL },
-};
-static const struct message DELETE = FIELDS(DELETE_FIELDS);
-
-static const struct {
-    const char *kind;
-    const struct message *message;
-} KINDS[] = {
-    { "Namespace", &NAMESPACE },
-    { "ConfigMap", &CONFIGMAP },
-    { "Secret", &SECRET },
-    { "ServiceAccount", &ACCOUNT },
-    { "SelfSubjectAccessReview", &ACCESS },
-    { "SelfSubjectRulesReview", &RULES },
-    { "SelfSubjectReview", &WHO },
-    { "DeleteOptions", &DELETE },
-};
-
-static const struct field TYPE_FIELDS[] = { { 1, "apiVersion", TEXT, false, NULL },
-                                            { 2, "kind", TEXT, false, NULL } };
-static const struct message TYPE = FIELDS(TYPE_FIELDS);
 
 /* What is left of a message. */
-struct reader {
+struct protobuf_reader {
     struct arena *arena;
     const unsigned char *at, *end;
-    unsigned depth;
     size_t *left; /* values that may still come, and one; 0: there were too many */
 };
 
 /* One field: its number, and its value, which is a number or bytes. */
-struct value {
+struct protobuf_value {
     unsigned number;
-    enum wire wire;
+    enum protobuf_wire wire;
     uint64_t varint;
-    struct reader bytes;
+    struct protobuf_reader bytes;
 };
 
-static bool read_varint(struct reader *reader, uint64_t *ret)
+static bool protobuf_read_varint(struct protobuf_reader *reader, uint64_t *ret)
 {
     uint64_t value = 0;
 
@@ -170,16 +139,17 @@ static bool read_varint(struct reader *reader, uint64_t *ret)
     return false;
 }
 
-static bool read_value(struct reader *reader, struct value *ret)
+static bool protobuf_read_value(struct protobuf_reader *reader, struct protobuf_value *ret)
 {
-    uint64_t key, len;
+    uint64_t key, len = 0;
 
-    if (!read_varint(reader, &key) || key >> 3 > UINT32_MAX)
+    if (!protobuf_read_varint(reader, &key) || key >> 3 > UINT32_MAX)
         return false;
-    *ret = (struct value){ .number = (unsigned)(key >> 3), .wire = (enum wire)(key & 7) };
+    *ret = (struct protobuf_value){ .number = (unsigned)(key >> 3),
+                                    .wire = (enum protobuf_wire)(key & 7) };
     switch (ret->wire) {
     case WIRE_VARINT:
-        return read_varint(reader, &ret->varint);
+        return protobuf_read_varint(reader, &ret->varint);
     case WIRE_64:
         len = 8;
         break;
@@ -187,7 +157,7 @@ static bool read_value(struct reader *reader, struct value *ret)
         len = 4;
         break;
     case WIRE_BYTES:
-        if (!read_varint(reader, &len))
+        if (!protobuf_read_varint(reader, &len))
             return false;
         break;
     default:
@@ -195,145 +165,118 @@ static bool read_value(struct reader *reader, struct value *ret)
     }
     if (len > (uint64_t)(reader->end - reader->at))
         return false;
-    ret->bytes = (struct reader){ reader->arena, reader->at, reader->at + len, reader->depth + 1,
-                                  reader->left };
+    ret->bytes = *reader;
+    ret->bytes.end = reader->at + len;
     reader->at += len;
     return true;
 }
 
-static const char *text_of(const struct value *value)
+static cJSON *protobuf_make_text(const struct protobuf_value *value, bool base64)
 {
-    return arena_strndup(value->bytes.arena, (const char *)value->bytes.at,
-                         (size_t)(value->bytes.end - value->bytes.at));
-}
+    const struct protobuf_reader *bytes = &value->bytes;
+    size_t len = (size_t)(bytes->end - bytes->at);
 
-static cJSON *make_text(const struct value *value, bool base64)
-{
-    size_t len = (size_t)(value->bytes.end - value->bytes.at);
-    const char *text =
-        base64 ? base64_encode(value->bytes.arena, value->bytes.at, len) : text_of(value);
-
-    return cJSON_CreateString(text);
+    return cJSON_CreateString(base64 ? base64_encode(bytes->arena, bytes->at, len)
+                                     : arena_strndup(bytes->arena, (const char *)bytes->at, len));
 }
 
 /* map<string, V>: key 1, value 2. */
-static bool read_entry(struct value *entry, bool base64, cJSON *map)
+static bool protobuf_read_entry(struct protobuf_reader *entry, bool base64, cJSON *map)
 {
+    struct protobuf_value value;
     const char *key = "";
     cJSON *member = NULL;
-    struct value value;
 
-    while (entry->bytes.at < entry->bytes.end) {
-        if (!read_value(&entry->bytes, &value) || value.wire != WIRE_BYTES) {
+    while (entry->at < entry->end) {
+        if (!protobuf_read_value(entry, &value) || value.wire != WIRE_BYTES) {
             json_free(member);
             return false;
         }
         if (value.number == 1)
-            key = text_of(&value);
+            key = arena_strndup(entry->arena, (const char *)value.bytes.at,
+                                (size_t)(value.bytes.end - value.bytes.at));
         else if (!member)
-            member = make_text(&value, base64);
+            member = protobuf_make_text(&value, base64);
     }
     /* not json_set, which would look for the key: it is looked at with all the rest at the end */
     cJSON_AddItemToObject(map, key, member ? member : cJSON_CreateString(""));
     return true;
 }
 
-static bool read_time(struct value *value, cJSON *object, const char *name)
-{
-    char text[RFC3339_LEN];
-    struct value part;
-    int64_t seconds = 0;
-
-    while (value->bytes.at < value->bytes.end) {
-        if (!read_value(&value->bytes, &part))
-            return false;
-        if (part.number == 1 && part.wire == WIRE_VARINT)
-            seconds = (int64_t)part.varint;
-    }
-    if (seconds > 0 && seconds < INT64_MAX / 1000000)
-        json_set_string(object, name, rfc3339_format(seconds * 1000000, text));
-    return true;
-}
-
-/* The member that a field belongs to: an array or an object that is made with the first of them. */
-static cJSON *member_of(cJSON *object, const struct field *field, bool array)
+/* The array or object that a field belongs to: it is made with the first of them. */
+static cJSON *protobuf_member(cJSON *object, const struct protobuf_field *field)
 {
     const cJSON *member = json_get(object, field->name);
 
     if (member)
         return (cJSON *)(uintptr_t)member;
-    return array ? json_set_array(object, field->name) : json_set_object(object, field->name);
+    return field->type == TEXTS || field->type == MESSAGES ? json_set_array(object, field->name)
+                                                           : json_set_object(object, field->name);
 }
 
-static bool read_message(struct reader *reader, const struct message *message, cJSON *object);
+static bool protobuf_read_message(struct protobuf_reader *reader, enum protobuf_message message,
+                                  cJSON *object);
 
-static bool read_field(struct value *value, const struct field *field, cJSON *object)
+static bool protobuf_read_field(struct protobuf_value *value, const struct protobuf_field *field,
+                                cJSON *object)
 {
-    bool is_number = field->type == NUMBER || field->type == FLAG;
-
-    if (value->wire != (is_number ? WIRE_VARINT : WIRE_BYTES))
+    if (value->wire != (field->type == FLAG ? WIRE_VARINT : WIRE_BYTES))
         return false;
     switch (field->type) {
     case TEXT:
-    case BYTES:
-        if (field->repeated)
-            json_add(member_of(object, field, true), make_text(value, field->type == BYTES));
-        else if (value->bytes.at < value->bytes.end)
-            json_set(object, field->name, make_text(value, field->type == BYTES));
+        if (value->bytes.at < value->bytes.end)
+            json_set(object, field->name, protobuf_make_text(value, false));
         return true;
-    case NUMBER:
-        json_set_int(object, field->name, (int64_t)value->varint);
+    case TEXTS:
+        json_add(protobuf_member(object, field), protobuf_make_text(value, false));
         return true;
     case FLAG:
         json_set_bool(object, field->name, value->varint);
         return true;
-    case TIME:
-        return read_time(value, object, field->name);
     case TEXT_MAP:
     case BYTES_MAP:
-        return read_entry(value, field->type == BYTES_MAP, member_of(object, field, false));
+        return protobuf_read_entry(&value->bytes, field->type == BYTES_MAP,
+                                   protobuf_member(object, field));
     case MESSAGE:
+        return protobuf_read_message(&value->bytes, field->message, protobuf_member(object, field));
+    case MESSAGES:
         break;
     }
-    return read_message(&value->bytes, field->message,
-                        field->repeated ? json_add_object(member_of(object, field, true))
-                                        : member_of(object, field, false));
+    return protobuf_read_message(&value->bytes, field->message,
+                                 json_add_object(protobuf_member(object, field)));
 }
 
-/* false: there are too many. */
-static bool count_value(const struct reader *reader)
+/* No message holds one of its own type, so it nests as deep as the table. */
+static bool protobuf_read_message(struct protobuf_reader *reader, enum protobuf_message message,
+                                  cJSON *object)
 {
-    return *reader->left && --*reader->left;
-}
+    struct protobuf_value value;
 
-static bool read_message(struct reader *reader, const struct message *message, cJSON *object)
-{
-    struct value value;
-
-    if (reader->depth > MAX_DEPTH)
-        return false;
     while (reader->at < reader->end) {
-        if (!read_value(reader, &value))
+        if (!protobuf_read_value(reader, &value))
             return false;
-        for (size_t i = 0; i < message->len; i++) {
-            if (message->fields[i].number == value.number &&
-                (!count_value(reader) || !read_field(&value, &message->fields[i], object)))
+        for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
+            if (FIELDS[i].in != message || FIELDS[i].number != value.number)
+                continue;
+            if (!*reader->left || !--*reader->left ||
+                !protobuf_read_field(&value, &FIELDS[i], object))
                 return false;
         }
     }
     return true;
 }
 
-/* Of runtime.Unknown: what it is, and its bytes. */
-static bool read_envelope(struct reader *reader, cJSON *type, struct reader *ret_raw)
+/* Of runtime.Unknown: the type, and the bytes of the object. */
+static bool protobuf_read_envelope(struct protobuf_reader *reader, cJSON *type,
+                                   struct protobuf_reader *ret_raw)
 {
-    struct value value;
+    struct protobuf_value value;
 
     while (reader->at < reader->end) {
-        if (!read_value(reader, &value))
+        if (!protobuf_read_value(reader, &value))
             return false;
         if (value.number == 1 && value.wire == WIRE_BYTES &&
-            !read_message(&value.bytes, &TYPE, type))
+            !protobuf_read_message(&value.bytes, TYPE, type))
             return false;
         if (value.number == 2 && value.wire == WIRE_BYTES)
             *ret_raw = value.bytes;
@@ -342,8 +285,8 @@ static bool read_envelope(struct reader *reader, cJSON *type, struct reader *ret
 }
 
 /* What could not be read from the store again is refused: texts that are no UTF-8, a key twice. */
-static int as_parsed(struct arena *arena, const cJSON *object, size_t max_values, cJSON **ret,
-                     struct error *err)
+static int protobuf_parse_again(struct arena *arena, const cJSON *object, size_t max_values,
+                                cJSON **ret, struct error *err)
 {
     const struct json_reading reading = { .max_values = max_values };
     const cJSON *tree;
@@ -359,40 +302,31 @@ static int as_parsed(struct arena *arena, const cJSON *object, size_t max_values
     return 0;
 }
 
-static int fail(size_t left, size_t max_values, struct error *err)
-{
-    if (!left)
-        return error_set(err, ERROR_TOO_LARGE,
-                         "a protobuf message of more than %zu values is not read", max_values);
-    return error_set(err, ERROR_INVALID, "the protobuf message is damaged");
-}
-
 int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max_values,
                   cJSON **ret, struct error *err)
 {
     cJSON *object = json_object(arena);
     size_t left = max_values + 1;
-    struct reader raw = { .arena = arena, .left = &left };
+    struct protobuf_reader raw = { .left = &left };
+    const struct protobuf_kind *kind = NULL;
 
     if (len < MAGIC_LEN || memcmp(bytes, MAGIC, MAGIC_LEN) != 0)
-        return error_set(err, ERROR_INVALID,
-                         "provided data does not appear to be a protobuf message, expected prefix");
+        return error_set(err, ERROR_INVALID, "the body is no protobuf message of Kubernetes");
 
-    struct reader whole = { arena, (const unsigned char *)bytes + MAGIC_LEN,
-                            (const unsigned char *)bytes + len, 0, &left };
-
-    if (!read_envelope(&whole, object, &raw))
-        return fail(left, max_values, err);
-
-    const char *kind = json_string(json_get(object, "kind"), "");
+    struct protobuf_reader whole = { arena, (const unsigned char *)bytes + MAGIC_LEN,
+                                     (const unsigned char *)bytes + len, &left };
+    bool good = protobuf_read_envelope(&whole, object, &raw);
 
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-        if (!str_equal(KINDS[i].kind, kind))
-            continue;
-        if (!read_message(&raw, KINDS[i].message, object))
-            return fail(left, max_values, err);
-        return as_parsed(arena, object, max_values, ret, err);
+        if (str_equal(KINDS[i].name, json_string(json_get(object, "kind"), "")))
+            kind = &KINDS[i];
     }
-    return error_set(err, ERROR_INVALID,
-                     "objects of kind '%.60s' are taken as JSON only, not as protobuf", kind);
+    if (good && !kind)
+        return error_set(err, ERROR_INVALID, "objects of this kind must be JSON, not protobuf");
+    if (good && protobuf_read_message(&raw, kind->message, object))
+        return protobuf_parse_again(arena, object, max_values, ret, err);
+    if (!left)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "a protobuf message of more than %zu values is not read", max_values);
+    return error_set(err, ERROR_INVALID, "the protobuf message is damaged");
 }

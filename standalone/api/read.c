@@ -1,11 +1,9 @@
 /* get and list. */
 #include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
-#include "standalone/api/options.h"
 #include "standalone/api/read.h"
 #include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
@@ -14,42 +12,6 @@
 #define MAX_CHUNK 500
 #define MAX_CHUNK_BYTES ((size_t)1 << 20)
 
-/* ?resourceVersion= of a read that wants nothing older: false after a refusal. */
-static bool is_not_of_the_future(struct api_call *call, uint64_t wanted)
-{
-    uint64_t current = kv_revision(call->api->kv);
-
-    if (wanted <= current)
-        return true;
-    (void)call_fail_too_large_version(call, wanted, current);
-    return false;
-}
-
-/* Of one object it is the storage that cannot read it, which is an error of the server. */
-static int fail_version(struct api_call *call)
-{
-    const char *version = call->query.resource_version;
-    const char *why = arena_printf(call->arena,
-                                   "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: "
-                                   "parsing \"%s\": %s",
-                                   version, version, query_number_fault(version));
-
-    if (*call->route.name && !str_equal(call->resource->storage, "core/events"))
-        return call_fail(call, 500, NULL, "%s", why);
-    return call_fail(call, 400, "BadRequest", "invalid resource version: %s", why);
-}
-
-static int read_version(struct api_call *call, uint64_t *ret)
-{
-    int64_t version = 0;
-
-    if (*call->query.resource_version &&
-        (!str_to_int64(call->query.resource_version, &version) || version < 0))
-        return fail_version(call);
-    *ret = (uint64_t)version;
-    return 0;
-}
-
 int call_get(struct api_call *call)
 {
     struct kv_value value;
@@ -57,9 +19,10 @@ int call_get(struct api_call *call)
     uint64_t version = 0;
     cJSON *tree = NULL;
 
-    if (call_check_name(call) < 0 || read_version(call, &version) < 0 ||
-        !is_not_of_the_future(call, version))
+    if (call_read_version(call, &version) < 0)
         return -1;
+    if (version > kv_revision(call->api->kv))
+        return call_fail_too_large_version(call, version);
 
     const char *key = stored_key(call->arena, call->resource, call->route.ns, call->route.name);
     int r = kv_get(call->api->kv, call->arena, key, 0, &value, &err);
@@ -86,7 +49,7 @@ struct listing {
 };
 
 /* A continue token: base64 of {"v":"meta.k8s.io/v1","rv":7,"start":"<key behind the prefix>"}. */
-static const char *make_token(struct listing *listing, const char *last_key)
+static const char *listing_make_token(struct listing *listing, const char *last_key)
 {
     struct arena *arena = listing->call->arena;
     cJSON *token = json_object(arena);
@@ -101,7 +64,7 @@ static const char *make_token(struct listing *listing, const char *last_key)
     return base64_encode(arena, text, len);
 }
 
-static int read_token(struct listing *listing, const char *text)
+static int listing_read_token(struct listing *listing, const char *text)
 {
     struct api_call *call = listing->call;
     const cJSON *token = NULL;
@@ -112,50 +75,38 @@ static int read_token(struct listing *listing, const char *text)
     if (!json || json_parse(call->arena, json, len, &token, &err) < 0 ||
         json_int(json_get(token, "rv"), 0) <= 0 ||
         str_is_empty(json_string(json_get(token, "start"), "")))
-        return call_fail(call, 400, "BadRequest",
-                         "invalid continue token: continue key is not valid: it cannot be read");
+        return call_fail(call, 400, "BadRequest", "the continue token cannot be read");
     listing->range.revision = (uint64_t)json_int(json_get(token, "rv"), 0);
     listing->range.after = arena_printf(call->arena, "%s%s", listing->range.prefix,
                                         json_string(json_get(token, "start"), ""));
     return 0;
 }
 
-static bool is_deletion(const struct api_call *call)
-{
-    return str_equal(call->request->method, "DELETE");
-}
-
 /* Which revision is read: KEP-2523, "the meaning of resourceVersion". */
-static int choose_revision(struct listing *listing)
+static int listing_choose_revision(struct listing *listing)
 {
     struct api_call *call = listing->call;
     const struct query *query = &call->query;
+    bool exact = str_equal(query->resource_version_match, "Exact") ||
+                 (!*query->resource_version_match &&
+                  (query->limit > 0 || str_equal(call->request->method, "DELETE")));
     uint64_t version = 0;
 
-    if (*query->continue_token && read_token(listing, query->continue_token) < 0)
+    if (call_read_version(call, &version) < 0)
         return -1;
-    if (read_version(call, &version) < 0)
-        return -1;
-    listing->named = *query->continue_token;
-    if (listing->named)
+    listing->named = *query->continue_token || (exact && version);
+    if (*query->continue_token)
         return version ? call_fail(call, 400, "BadRequest",
-                                   "specifying resource version is not allowed when using continue")
-                       : 0;
-    if (!is_not_of_the_future(call, version))
-        return -1;
-
-    /* A deletion reads pages whether it has a limit or not. */
-    bool pages = query->limit > 0 || is_deletion(call);
-    bool exact = str_equal(query->resource_version_match, "Exact") ||
-                 (!*query->resource_version_match && pages);
-
+                                   "resourceVersion and continue exclude each other")
+                       : listing_read_token(listing, query->continue_token);
+    if (version > kv_revision(call->api->kv))
+        return call_fail_too_large_version(call, version);
     listing->range.revision = exact ? version : 0;
-    listing->named = listing->range.revision;
     return 0;
 }
 
 /* 1: it was taken; 0: it is not selected. */
-static int take_item(struct listing *listing, const struct kv_value *value)
+static int listing_take_item(struct listing *listing, const struct kv_value *value)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     cJSON *tree = NULL;
@@ -163,17 +114,17 @@ static int take_item(struct listing *listing, const struct kv_value *value)
     int r = selection_takes(&listing->selection, arena, value, 0, &tree, &err);
 
     if (r < 0)
-        return call_fail_store(listing->call, &err);
+        return call_fail_error(listing->call, &err);
     return r && listing->taker->take(listing->taker->ctx, arena, value, tree) < 0 ? -1 : r;
 }
 
 /* Takes what is selected of a page, up to the limit. */
-static int take_page(struct listing *listing, const struct kv_page *page)
+static int listing_take_page(struct listing *listing, const struct kv_page *page)
 {
     size_t i;
 
     for (i = 0; i < page->len && (!listing->limit || listing->len < listing->limit); i++) {
-        int r = take_item(listing, &page->items[i]);
+        int r = listing_take_item(listing, &page->items[i]);
 
         if (r < 0)
             return r;
@@ -187,7 +138,7 @@ static int take_page(struct listing *listing, const struct kv_page *page)
 }
 
 /* How many come after it is counted once, where the limit of the client is reached. */
-static void choose_chunk(struct listing *listing)
+static void listing_choose_chunk(struct listing *listing)
 {
     struct kv_range *range = &listing->range;
     bool selects = !selection_is_empty(&listing->selection);
@@ -199,18 +150,8 @@ static void choose_chunk(struct listing *listing)
     range->uncounted = !is_last;
 }
 
-static int fail_gone(struct listing *listing)
-{
-    return call_fail_expired(listing->call,
-                             *listing->call->query.continue_token
-                                 ? "The provided continue parameter is too old to display a "
-                                   "consistent list result. You must start a new list without the "
-                                   "continue parameter."
-                                 : "The resourceVersion for the provided list is too old.");
-}
-
 /* Nothing of the answer was sent. */
-static void begin_again(struct listing *listing)
+static void listing_begin_again(struct listing *listing)
 {
     assert(!listing->at_once); /* the newest revision is never compacted */
     listing->at_once = true;
@@ -221,49 +162,46 @@ static void begin_again(struct listing *listing)
 }
 
 /* The next chunk is taken, and let go. 1: there may be one after it. */
-static int read_chunk(struct listing *listing)
+static int listing_read_chunk(struct listing *listing)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct api_call *call = listing->call;
     struct kv_page page;
     struct error err;
 
-    choose_chunk(listing);
+    listing_choose_chunk(listing);
 
     int r = kv_list(call->api->kv, arena, &listing->range, &page, &err);
     if (r == -ERROR_GONE && listing->named)
-        return fail_gone(listing);
+        return call_fail(call, 410, "Expired",
+                         "the version of the list is older than the history: list again");
     if (r == -ERROR_GONE) {
-        begin_again(listing);
+        listing_begin_again(listing);
         return 1;
     }
     if (r < 0)
         return call_fail_read(call, &err);
     listing->range.revision = page.revision;
-    if (take_page(listing, &page) < 0)
+    if (listing_take_page(listing, &page) < 0)
         return -1;
     return listing->more && (!listing->limit || listing->len < listing->limit);
 }
 
-static bool is_gone(const struct api_request *request)
+static int listing_read(struct listing *listing)
 {
-    return request->is_gone && request->is_gone(request->ctx);
-}
-
-static int read_chunks(struct listing *listing)
-{
+    const struct api_request *request = listing->call->request;
     int r;
 
     do
-        r = is_gone(listing->call->request)
+        r = request->is_gone && request->is_gone(request->ctx)
                 ? call_fail(listing->call, 504, "Timeout", "the client has gone")
-                : read_chunk(listing);
+                : listing_read_chunk(listing);
     while (r > 0);
     return r;
 }
 
 /* A client that takes any version gets all of it: as from the cache of a cluster's API server. */
-static size_t limit_of(const struct query *query)
+static size_t listing_limit(const struct query *query)
 {
     if (str_equal(query->resource_version, "0") && !*query->continue_token)
         return 0;
@@ -277,28 +215,29 @@ int list_read(struct api_call *call, const struct selection *selection,
                                .selection = *selection,
                                .range = { .prefix = stored_key(call->arena, call->resource,
                                                                call->route.ns, NULL) },
-                               .limit = limit_of(&call->query),
+                               .limit = listing_limit(&call->query),
                                .taker = taker };
 
-    if (choose_revision(&listing) < 0 || read_chunks(&listing) < 0)
+    if (listing_choose_revision(&listing) < 0 || listing_read(&listing) < 0)
         return -1;
 
     bool is_counted = listing.more && selection_is_empty(&listing.selection);
 
     *ret = (struct list_end){
         .revision = listing.range.revision,
-        .continue_token = listing.more ? make_token(&listing, listing.range.after) : "",
+        .continue_token = listing.more ? listing_make_token(&listing, listing.range.after) : "",
         .remaining = is_counted ? (int64_t)listing.remaining : -1,
     };
     return 0;
 }
 
-static int write_item(void *ctx, struct arena *arena, const struct kv_value *value, cJSON *tree)
+static int listing_write_item(void *ctx, struct arena *arena, const struct kv_value *value,
+                              cJSON *tree)
 {
     return list_writer_add(ctx, arena, value, tree);
 }
 
-static void forget_items(void *ctx)
+static void listing_forget_items(void *ctx)
 {
     list_writer_forget(ctx);
 }
@@ -306,12 +245,12 @@ static void forget_items(void *ctx)
 int call_list(struct api_call *call)
 {
     CLEANUP(list_writer_releasep) struct list_writer writer;
-    const struct list_taker taker = { write_item, forget_items, &writer };
+    const struct list_taker taker = { listing_write_item, listing_forget_items, &writer };
     struct selection selection;
     struct list_end end;
 
-    list_writer_begin(&writer, call);
-    if (selection_read(call, &selection) < 0 || list_read(call, &selection, &taker, &end) < 0)
+    if (list_writer_begin(&writer, call) < 0 || call_select(call, &selection) < 0 ||
+        list_read(call, &selection, &taker, &end) < 0)
         return -1;
     return list_writer_end(&writer, &end);
 }

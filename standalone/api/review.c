@@ -1,23 +1,21 @@
 /* What may I do, and who am I: the reviews that kubectl auth asks for. Nothing of them is stored. */
 #include "common/base/str.h"
 #include "standalone/api/call.h"
-#include "standalone/api/pods.h"
+#include "standalone/schema/absent.h"
 
 #define AUTHORIZATION "authorization.k8s.io"
 #define AUTHENTICATION "authentication.k8s.io"
-#define AUTHENTICATED "system:authenticated"
 
-static const char *const READ_VERBS[] = { "get", "list", "watch" };
-static const char *const WRITE_VERBS[] = { "create", "update", "patch", "delete",
-                                           "deletecollection" };
+static const char *const REVIEW_VERBS[] = { "get",    "list",  "watch",  "create",
+                                            "update", "patch", "delete", "deletecollection" };
 
-static const char *text_of(const cJSON *object, const char *field)
+static const char *review_text(const cJSON *object, const char *field)
 {
     return json_string(json_get(object, field), "");
 }
 
-/* That there is something to act on: to say yes to anything else would be no use to who asks. */
-static bool is_served(const struct api_call *call, const char *group, const char *plural)
+/* A user is told that something is allowed only if there is something to act on. */
+static bool review_is_served(const struct api_call *call, const char *group, const char *plural)
 {
     const struct resources *resources = call->api->resources;
 
@@ -27,95 +25,49 @@ static bool is_served(const struct api_call *call, const char *group, const char
         if (str_equal(kind->group, group) && str_equal(kind->plural, plural))
             return true;
     }
-    return false;
+    return absent_find(group, NULL, plural) || str_has_prefix(plural, "selfsubject");
 }
 
-static bool may_act(const struct api_call *call, const cJSON *attributes)
+static int review_access(struct api_call *call, cJSON *review)
 {
     const struct user *user = call->request->user;
-    const char *group = text_of(attributes, "group");
-    const char *plural = text_of(attributes, "resource");
-
-    if (user->role != ROLE_ADMIN && !is_served(call, group, plural) &&
-        !pods_is_kind(group, plural) && !str_has_prefix(plural, "selfsubject"))
-        return false;
-    return user_may(user, text_of(attributes, "verb"), group, plural);
-}
-
-static bool may_get(const struct api_call *call, const cJSON *attributes)
-{
-    const struct user *user = call->request->user;
-    const char *verb = text_of(attributes, "verb");
-
-    return user->role == ROLE_ADMIN || ((str_equal(verb, "get") || str_equal(verb, "head")) &&
-                                        user_may_read_path(user, text_of(attributes, "path")));
-}
-
-/* NULL: neither is there to be asked about both, nor none. */
-static const char *why_invalid(const cJSON *resource, const cJSON *path)
-{
-    if (resource && path)
-        return "spec.nonResourceAttributes: Invalid value: cannot be specified in combination with "
-               "resourceAttributes";
-    if (!resource && !path)
-        return "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes "
-               "or resourceAttributes must be specified";
-    return NULL;
-}
-
-static int answer_access(struct api_call *call, cJSON *review)
-{
     const cJSON *resource = json_path(review, "spec", "resourceAttributes", NULL);
     const cJSON *path = json_path(review, "spec", "nonResourceAttributes", NULL);
-    const char *problem = why_invalid(resource, path);
+    const char *verb = review_text(resource ? resource : path, "verb");
+    const char *group = review_text(resource, "group"), *plural = review_text(resource, "resource");
+    bool allowed = user->role == ROLE_ADMIN;
 
-    if (problem)
+    if (!resource == !path)
         return call_fail(call, 422, "Invalid",
-                         "SelfSubjectAccessReview." AUTHORIZATION " \"\" is invalid: %s", problem);
+                         "spec must have either resourceAttributes or nonResourceAttributes");
+    if (path)
+        allowed = allowed || str_equal(verb, "get") || str_equal(verb, "head");
+    else
+        allowed = user_may(user, verb, group, plural) &&
+                  (allowed || review_is_served(call, group, plural));
 
-    bool allowed = path ? may_get(call, path) : may_act(call, resource);
     cJSON *status = json_set_object(review, "status");
 
     json_set_bool(status, "allowed", allowed);
-    if (allowed)
-        json_set_string(status, "reason",
-                        arena_printf(call->arena, "the role of the user is %s",
-                                     ROLE_NAMES[call->request->user->role]));
+    json_set_string(
+        status, "reason",
+        arena_printf(call->arena, "the role of the user is %s", ROLE_NAMES[user->role]));
     return 0;
 }
 
-static int answer_who(struct api_call *call, cJSON *review)
+static int review_who(struct api_call *call, cJSON *review)
 {
     const struct user *user = call->request->user;
     cJSON *info = json_set_object(json_set_object(review, "status"), "userInfo");
-    cJSON *groups;
-    bool is_last_there = false;
+    cJSON *groups = json_set_array(info, "groups");
 
     json_set_string(info, "username", user->name);
-    if (user->uid)
-        json_set_string(info, "uid", user->uid);
-    groups = json_set_array(info, "groups");
-    if (!user->groups)
-        json_add_string(groups, arena_printf(call->arena, ROLE_GROUP "%s", ROLE_NAMES[user->role]));
-    for (size_t i = 0; user->groups && user->groups[i]; i++) {
-        json_add_string(groups, user->groups[i]);
-        is_last_there = is_last_there || str_equal(user->groups[i], AUTHENTICATED);
-    }
-    if (!is_last_there)
-        json_add_string(groups, AUTHENTICATED);
+    json_add_string(groups, arena_printf(call->arena, ROLE_GROUP "%s", ROLE_NAMES[user->role]));
+    json_add_string(groups, "system:authenticated");
     return 0;
 }
 
-static void add_verbs(struct api_call *call, cJSON *verbs, const char *const *names, size_t len,
-                      const struct kube_kind *kind)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (user_may(call->request->user, names[i], kind->group, kind->plural))
-            json_add_string(verbs, names[i]);
-    }
-}
-
-static int answer_rules(struct api_call *call, cJSON *review)
+static int review_rules(struct api_call *call, cJSON *review)
 {
     const struct resources *resources = call->api->resources;
     cJSON *status = json_set_object(review, "status");
@@ -130,8 +82,10 @@ static int answer_rules(struct api_call *call, cJSON *review)
         cJSON *rule = json_add_object(rules);
         cJSON *verbs = json_set_array(rule, "verbs");
 
-        add_verbs(call, verbs, READ_VERBS, ARRAY_LEN(READ_VERBS), kind);
-        add_verbs(call, verbs, WRITE_VERBS, ARRAY_LEN(WRITE_VERBS), kind);
+        for (size_t v = 0; v < ARRAY_LEN(REVIEW_VERBS); v++) {
+            if (user_may(call->request->user, REVIEW_VERBS[v], kind->group, kind->plural))
+                json_add_string(verbs, REVIEW_VERBS[v]);
+        }
         json_add_string(json_set_array(rule, "apiGroups"), kind->group);
         json_add_string(json_set_array(rule, "resources"), kind->plural);
     }
@@ -145,14 +99,12 @@ static int answer_rules(struct api_call *call, cJSON *review)
 }
 
 static const struct {
-    const char *group;
-    const char *plural;
-    const char *kind;
+    const char *group, *plural, *kind;
     int (*answer)(struct api_call *call, cJSON *review); /* 0, or it is refused */
 } REVIEWS[] = {
-    { AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", answer_access },
-    { AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview", answer_rules },
-    { AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview", answer_who },
+    { AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", review_access },
+    { AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview", review_rules },
+    { AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview", review_who },
 };
 
 int call_review(struct api_call *call)

@@ -1,41 +1,346 @@
 #include "standalone/api/selection.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/base/str.h"
-#include "standalone/api/options.h"
 #include "standalone/api/stored.h"
+#include "standalone/schema/name_rules.h"
 
-int selection_read(struct api_call *call, struct selection *ret)
+enum selection_operation { EXISTS, NOT_EXISTS, IN, NOT_IN, GREATER, LESS };
+
+struct requirement {
+    const char *key;
+    enum selection_operation operation;
+    const char **values; /* sorted */
+    size_t values_len;
+};
+struct selector {
+    struct requirement items[SELECTION_MAX_REQUIREMENTS];
+    size_t len;
+};
+
+struct selection_parser {
+    struct arena *arena;
+    const struct resource *resource;
+    const char *at;
+    struct error *err;
+};
+
+static int selection_refuse(struct selection_parser *parser, const char *expected)
 {
-    const char *why;
-    struct error err;
+    return error_set(parser->err, ERROR_INVALID, "selector: expected %s at '%.40s'", expected,
+                     parser->at);
+}
 
-    ret->resource = call->resource;
+static void selection_skip_blanks(struct selection_parser *parser)
+{
+    while (isspace((unsigned char)*parser->at))
+        parser->at++;
+}
 
-    int r = label_selector_parse(call->arena, call->query.label_selector, &ret->labels, &why);
-    bool readable = r == 0;
+static bool selection_take(struct selection_parser *parser, const char *text)
+{
+    selection_skip_blanks(parser);
+    if (!str_has_prefix(parser->at, text))
+        return false;
+    parser->at += strlen(text);
+    return true;
+}
 
-    if (r == 0) {
-        r = field_selector_parse(call->arena, &call->resource->kind, call->query.field_selector,
-                                 &ret->fields, &err);
-        why = err.message;
+static void selection_add_value(struct selection_parser *parser, struct requirement *requirement,
+                                const char *value)
+{
+    size_t len = requirement->values_len;
+
+    if ((len & (len - 1)) == 0) { /* 1, 2, 4, …: all are taken */
+        const char **values = arena_array(parser->arena, const char *, len ? 2 * len : 1);
+
+        if (len)
+            memcpy(values, requirement->values, len * sizeof(*values));
+        requirement->values = values;
     }
-    /* What can be read is refused for other options first. */
-    if (r < 0 && readable)
-        readable = !str_has_prefix(why, FIELD_SELECTOR_UNREADABLE);
-    if (readable && options_check_list(call, call->query.watch) < 0)
-        return -1;
-    return r < 0 ? call_fail(call, 400, "BadRequest", "%s", why) : 0;
+    requirement->values[requirement->values_len++] = value;
+}
+
+/* --- labels ----------------------------------------------------------------------------------- */
+
+/* A key or a value: up to what has a meaning of its own. */
+static const char *selection_read_word(struct selection_parser *parser)
+{
+    selection_skip_blanks(parser);
+
+    size_t len = strcspn(parser->at, ",()=!<> \t\r\n");
+    const char *word = arena_strndup(parser->arena, parser->at, len);
+
+    parser->at += len;
+    selection_skip_blanks(parser);
+    return word;
+}
+
+static int selection_read_list(struct selection_parser *parser, struct requirement *ret)
+{
+    if (!selection_take(parser, "("))
+        return selection_refuse(parser, "'('");
+    do
+        selection_add_value(parser, ret, selection_read_word(parser));
+    while (selection_take(parser, ","));
+    return selection_take(parser, ")") ? 0 : selection_refuse(parser, "',' or ')'");
+}
+
+static int selection_read_operator(struct selection_parser *parser, struct requirement *ret)
+{
+    static const struct {
+        const char *text;
+        enum selection_operation operation;
+        bool is_list;
+    } OPERATORS[] = {
+        { "!=", NOT_IN, false }, { "==", IN, false },  { "=", IN, false },
+        { ">", GREATER, false }, { "<", LESS, false }, { "notin", NOT_IN, true },
+        { "in", IN, true },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(OPERATORS); i++) {
+        if (!selection_take(parser, OPERATORS[i].text))
+            continue;
+        ret->operation = OPERATORS[i].operation;
+        if (OPERATORS[i].is_list)
+            return selection_read_list(parser, ret);
+        selection_add_value(parser, ret, selection_read_word(parser));
+        return 0;
+    }
+    return *parser->at && *parser->at != ',' ? selection_refuse(parser, "an operator") : 0;
+}
+
+/* No label could ever have such a key or value. */
+static int selection_check_label(struct selection_parser *parser,
+                                 const struct requirement *requirement)
+{
+    struct field_errors *errors = field_errors_create(parser->arena);
+    bool compares = requirement->operation == GREATER || requirement->operation == LESS;
+    int64_t number;
+
+    check_qualified_name(errors, "key", requirement->key, requirement->key);
+    for (size_t i = 0; i < requirement->values_len; i++) {
+        check_label_value(errors, "value", requirement->values[i]);
+        if (compares && !str_to_int64(requirement->values[i], &number))
+            field_error(errors, FIELD_ERROR_INVALID, "value", NULL, "must be an integer");
+    }
+    if (!field_errors_count(errors))
+        return 0;
+    return error_set(parser->err, ERROR_INVALID, "selector: label '%.40s': %.180s",
+                     requirement->key,
+                     json_string(json_get(json_first(field_errors_causes(errors)), "message"), ""));
+}
+
+static int selection_compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int selection_read_label(struct selection_parser *parser, struct requirement *ret)
+{
+    bool negated = selection_take(parser, "!");
+    int r = 0;
+
+    ret->operation = negated ? NOT_EXISTS : EXISTS;
+    ret->key = selection_read_word(parser);
+    if (!negated)
+        r = selection_read_operator(parser, ret);
+    if (ret->values)
+        qsort(ret->values, ret->values_len, sizeof(*ret->values), selection_compare);
+    return r < 0 ? r : selection_check_label(parser, ret);
+}
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+/* Besides metadata.name and metadata.namespace; Events of events.k8s.io have the same names in their own form. */
+static const struct {
+    const char *plural, *field;
+} FIELDS[] = {
+    { "namespaces", "status.phase" },
+    { "secrets", "type" },
+    { "events", "involvedObject.kind" },
+    { "events", "involvedObject.namespace" },
+    { "events", "involvedObject.name" },
+    { "events", "involvedObject.uid" },
+    { "events", "involvedObject.apiVersion" },
+    { "events", "involvedObject.resourceVersion" },
+    { "events", "involvedObject.fieldPath" },
+    { "events", "regarding.kind" },
+    { "events", "regarding.namespace" },
+    { "events", "regarding.name" },
+    { "events", "regarding.uid" },
+    { "events", "reason" },
+    { "events", "reportingComponent" },
+    { "events", "reportingController" },
+    { "events", "source" },
+    { "events", "type" },
+};
+
+/* Of what is never there any field will do. */
+static bool selection_has_field(const struct resource *resource, const char *field)
+{
+    if (resource->absent || str_equal(field, "metadata.name") ||
+        (resource->kind.namespaced && str_equal(field, "metadata.namespace")))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
+        if (str_equal(FIELDS[i].plural, resource->kind.plural) && str_equal(FIELDS[i].field, field))
+            return true;
+    }
+    return false;
+}
+
+/* Up to the comma that ends it, without escapes. */
+static const char *selection_read_value(struct selection_parser *parser)
+{
+    char *value = arena_alloc(parser->arena, strlen(parser->at) + 1, 1);
+    size_t len = 0;
+
+    for (; *parser->at && *parser->at != ','; parser->at++) {
+        if (*parser->at == '\\' && parser->at[1])
+            parser->at++;
+        value[len++] = *parser->at;
+    }
+    return value;
+}
+
+static int selection_read_field(struct selection_parser *parser, struct requirement *ret)
+{
+    size_t len = strcspn(parser->at, "=!,");
+
+    ret->key = arena_strndup(parser->arena, parser->at, len);
+    parser->at += len;
+    ret->operation = *parser->at == '!' ? NOT_IN : IN;
+    parser->at += *parser->at == '!';
+    if (*parser->at != '=')
+        return selection_refuse(parser, "=, == or !=");
+    parser->at += 1 + (parser->at[1] == '=');
+    selection_add_value(parser, ret, selection_read_value(parser));
+    if (!selection_has_field(parser->resource, ret->key))
+        return error_set(parser->err, ERROR_INVALID, "%s cannot be selected by field '%.100s'",
+                         parser->resource->kind.plural, ret->key);
+    return 0;
+}
+
+static const char *selection_field(const cJSON *object, const char *path)
+{
+    const cJSON *value = object;
+    char part[64];
+
+    for (const char *at = path; value && *at;) {
+        size_t len = strcspn(at, ".");
+
+        if (len >= sizeof(part))
+            return "";
+        memcpy(part, at, len);
+        part[len] = '\0';
+        value = json_get(value, part);
+        at += len + (at[len] == '.');
+    }
+    if (!value && str_equal(path, "reportingComponent"))
+        value = json_get(object, "reportingController");
+    if (str_equal(path, "source"))
+        value = json_get(value, "component");
+    return json_string(value, "");
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+typedef int selection_read_fn(struct selection_parser *parser, struct requirement *ret);
+
+static int selection_read_all(struct selection_parser *parser, selection_read_fn *read,
+                              const struct selector **ret)
+{
+    struct selector *selector = arena_new(parser->arena, struct selector);
+
+    selection_skip_blanks(parser);
+    while (*parser->at) {
+        if (selector->len == SELECTION_MAX_REQUIREMENTS)
+            return error_set(parser->err, ERROR_INVALID, "selector: more than %d requirements",
+                             SELECTION_MAX_REQUIREMENTS);
+
+        int r = read(parser, &selector->items[selector->len++]);
+        if (r < 0)
+            return r;
+
+        if (!selection_take(parser, ",") && *parser->at)
+            return selection_refuse(parser, "','");
+        selection_skip_blanks(parser);
+    }
+    *ret = selector;
+    return 0;
+}
+
+int selection_parse(struct arena *arena, const struct resource *resource, const char *labels,
+                    const char *fields, struct selection *ret, struct error *err)
+{
+    struct selection_parser parser = { arena, resource, labels, err };
+
+    ret->resource = resource;
+
+    int r = selection_read_all(&parser, selection_read_label, &ret->labels);
+    if (r < 0)
+        return r;
+
+    parser.at = fields;
+    return selection_read_all(&parser, selection_read_field, &ret->fields);
 }
 
 bool selection_is_empty(const struct selection *selection)
 {
-    return label_selector_is_empty(selection->labels) && field_selector_is_empty(selection->fields);
+    return !selection->labels->len && !selection->fields->len;
+}
+
+static bool requirement_compares(const struct requirement *requirement, const char *value)
+{
+    int64_t number, limit;
+
+    return value && str_to_int64(value, &number) && str_to_int64(requirement->values[0], &limit) &&
+           (requirement->operation == GREATER ? number > limit : number < limit);
+}
+
+/* value NULL: there is none. */
+static bool requirement_is_met(const struct requirement *requirement, const char *value)
+{
+    bool is_one = value && requirement->values_len &&
+                  bsearch(&value, requirement->values, requirement->values_len, sizeof(value),
+                          selection_compare);
+
+    switch (requirement->operation) {
+    case EXISTS:
+        return value;
+    case NOT_EXISTS:
+        return !value;
+    case IN:
+        return is_one;
+    case NOT_IN:
+        return !is_one;
+    case GREATER:
+    case LESS:
+        break;
+    }
+    return requirement_compares(requirement, value);
 }
 
 bool selection_matches(const struct selection *selection, const cJSON *object)
 {
-    return label_selector_matches(selection->labels, object) &&
-           field_selector_matches(selection->fields, object);
+    const cJSON *labels = json_path(object, "metadata", "labels", NULL);
+
+    for (size_t i = 0; i < selection->labels->len; i++) {
+        const struct requirement *item = &selection->labels->items[i];
+
+        if (!requirement_is_met(item, json_string(json_get(labels, item->key), NULL)))
+            return false;
+    }
+    for (size_t i = 0; i < selection->fields->len; i++) {
+        const struct requirement *item = &selection->fields->items[i];
+
+        if (!requirement_is_met(item, selection_field(object, item->key)))
+            return false;
+    }
+    return true;
 }
 
 int selection_takes(const struct selection *selection, struct arena *arena,

@@ -1,20 +1,29 @@
-/* Which objects of a collection a list or a watch is about. */
+/* Which objects of a collection are wanted: label selectors and field selectors. Pure. */
 #pragma once
 
-#include "standalone/api/call.h"
-#include "standalone/api/selector.h"
+#include "standalone/schema/resource.h"
+#include "standalone/store/kv.h"
 
+/* In each of both selectors: each requirement is looked at for each object. */
+#define SELECTION_MAX_REQUIREMENTS 64
+
+struct selector;
 struct selection {
     const struct resource *resource;
-    const struct label_selector *labels;
-    const struct field_selector *fields;
+    const struct selector *labels, *fields;
 };
 
-/* Of the query; -1 after a refusal. Strings live in the call's arena. */
-int selection_read(struct api_call *call, struct selection *ret);
+/*
+ * labels: "a,!b,c=d,e!=f,g in (h,i),j notin (k),l>1,m<2"; fields: "metadata.name=a,spec.x!=b", with \ before a comma,
+ * an equals sign or another \. "" selects everything. What is kept lives in the arena.
+ * ERROR_INVALID: one of them cannot be read, no label has such a name or value, or objects of this resource cannot be
+ * selected by this field: metadata.name and metadata.namespace are fields of all of them.
+ */
+int selection_parse(struct arena *arena, const struct resource *resource, const char *labels,
+                    const char *fields, struct selection *ret, struct error *err) MUST_CHECK;
 bool selection_is_empty(const struct selection *selection);
 bool selection_matches(const struct selection *selection, const cJSON *object);
-/* 1 or 0; *ret_tree is the object if it had to be looked at, else as it was. */
+/* 1 or 0; *ret_tree is the object (stored_tree) if it had to be looked at, else it stays as it was. */
 int selection_takes(const struct selection *selection, struct arena *arena,
                     const struct kv_value *value, uint64_t revision, cJSON **ret_tree,
                     struct error *err) MUST_CHECK;

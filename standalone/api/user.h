@@ -31,6 +31,3 @@ enum role role_of_groups(const char *const *groups);
 /* verb: as in RBAC ("get", "list", "watch", "create", "update", "patch", "delete",
  * "deletecollection"); group "" for the core group. Pure. */
 bool user_may(const struct user *user, const char *verb, const char *group, const char *plural);
-/* Who is known may ask what he may and who he is, and see what is served, whatever his role. */
-/* GET of a path that is no resource: /version, /openapi/v3, /apis. */
-bool user_may_read_path(const struct user *user, const char *path);

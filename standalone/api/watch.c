@@ -58,7 +58,7 @@ struct api_watch {
     struct notify *_Atomic notify;
 };
 
-static void on_notify(void *ctx)
+static void watch_on_notify(void *ctx)
 {
     struct api_watch *watch = ctx;
     const struct notify *notify = atomic_load(&watch->notify);
@@ -89,8 +89,8 @@ void api_watch_close(struct api_watch *watch)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static int make_line(struct arena *arena, const char *type, const char *object, size_t object_len,
-                     const char **ret, size_t *ret_len)
+static int watch_make_line(struct arena *arena, const char *type, const char *object,
+                           size_t object_len, const char **ret, size_t *ret_len)
 {
     CLEANUP(buf_releasep) struct buf line = BUF_INIT(MAX_LINE);
 
@@ -103,8 +103,9 @@ static int make_line(struct arena *arena, const char *type, const char *object, 
 }
 
 /* In the form that was asked for. tree may be NULL: then value is the object's. */
-static int tell(struct api_watch *watch, struct arena *arena, const char *type, cJSON *tree,
-                const struct kv_value *value, uint64_t revision, const char **ret, size_t *ret_len)
+static int watch_tell(struct api_watch *watch, struct arena *arena, const char *type, cJSON *tree,
+                      const struct kv_value *value, uint64_t revision, const char **ret,
+                      size_t *ret_len)
 {
     CLEANUP(buf_releasep) struct buf text = BUF_INIT(MAX_LINE);
     struct error err;
@@ -112,37 +113,22 @@ static int tell(struct api_watch *watch, struct arena *arena, const char *type, 
     if (watch->format.type == FORMAT_OBJECT && !tree) {
         if (stored_append(arena, watch->resource, value, revision, &text, &err) < 0)
             return 0;
-        return make_line(arena, type, text.data, text.len, ret, ret_len);
+        return watch_make_line(arena, type, text.data, text.len, ret, ret_len);
     }
     if (!tree && stored_tree(arena, watch->resource, value, revision, &tree, &err) < 0)
         return 0;
-
-    const cJSON *shown = tree;
-
-    if (watch->format.type == FORMAT_METADATA)
-        shown = partial_metadata(arena, tree, watch->format.version ? watch->format.version : "v1");
-    if (watch->format.type == FORMAT_TABLE) {
-        cJSON *meta = json_object(arena);
-
-        json_set_copy(meta, "resourceVersion",
-                      json_path(tree, "metadata", "resourceVersion", NULL));
-
-        cJSON *table = table_create(arena, watch->resource, &watch->table, meta);
-
-        watch->table.now_us = clock_wall_us(watch->api->clock);
-        table_add(arena, table, watch->resource, &watch->table, tree);
-        watch->table.without_columns = true;
-        shown = table;
-    }
+    watch->table.now_us = clock_wall_us(watch->api->clock);
 
     size_t len;
+    const cJSON *shown = present_tree(arena, &watch->format, watch->resource, &watch->table, tree);
     const char *object = json_text(arena, shown, &len);
 
-    return make_line(arena, type, object, len, ret, ret_len);
+    watch->table.without_columns = true;
+    return watch_make_line(arena, type, object, len, ret, ret_len);
 }
 
-static int tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends_initial,
-                         const char **ret, size_t *ret_len)
+static int watch_tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends_initial,
+                               const char **ret, size_t *ret_len)
 {
     cJSON *object = json_object(arena);
 
@@ -151,25 +137,17 @@ static int tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends
     watch->next_bookmark_ms = clock_monotonic_ms(watch->api->clock) + BOOKMARK_MS;
 
     cJSON *metadata = json_set_object(object, "metadata");
-    const cJSON *always = NULL;
-
-    if (watch->resource->always &&
-        json_parse(arena, watch->resource->always, strlen(watch->resource->always), &always,
-                   NULL) == 0) {
-        json_for_each (member, always)
-            json_set_copy(object, member->string, member);
-    }
 
     json_set_string(metadata, "resourceVersion", arena_printf(arena, "%" PRIu64, watch->revision));
     if (ends_initial)
         json_set_string(json_set_object(metadata, "annotations"), "k8s.io/initial-events-end",
                         "true");
-    return tell(watch, arena, "BOOKMARK", object, NULL, 0, ret, ret_len);
+    return watch_tell(watch, arena, "BOOKMARK", object, NULL, 0, ret, ret_len);
 }
 
 /* The last line. */
-static int tell_status(struct api_watch *watch, struct arena *arena, cJSON *status,
-                       const char **ret, size_t *ret_len)
+static int watch_tell_status(struct api_watch *watch, struct arena *arena, cJSON *status,
+                             const char **ret, size_t *ret_len)
 {
     size_t len;
 
@@ -180,38 +158,34 @@ static int tell_status(struct api_watch *watch, struct arena *arena, cJSON *stat
 
     const char *text = json_text(arena, status, &len);
 
-    return make_line(arena, "ERROR", text, len, ret, ret_len);
+    return watch_make_line(arena, "ERROR", text, len, ret, ret_len);
 }
 
-/* The history from there is gone. Events have no cache there: it is the storage that says so. */
-static int tell_expired(struct api_watch *watch, struct arena *arena, const char **ret,
-                        size_t *ret_len)
+static int watch_tell_expired(struct api_watch *watch, struct arena *arena, const char **ret,
+                              size_t *ret_len)
 {
-    const char *message = "The resourceVersion for the provided watch is too old.";
+    const char *message = arena_printf(
+        arena, "version %" PRIu64 " is older than the history, which begins at %" PRIu64,
+        watch->revision, kv_compacted(watch->api->kv));
 
-    if (!str_equal(watch->resource->storage, "core/events"))
-        message = arena_printf(arena, "too old resource version: %" PRIu64 " (%" PRIu64 ")",
-                               watch->revision, kv_compacted(watch->api->kv));
-    return tell_status(watch, arena, call_status(arena, 410, "Expired", message), ret, ret_len);
+    return watch_tell_status(watch, arena, call_status(arena, 410, "Expired", message), ret,
+                             ret_len);
 }
 
 /* The store cannot say what is next: who watches is told, and begins again. */
-static int tell_failure(struct api_watch *watch, struct arena *arena, const struct error *err,
-                        const char **ret, size_t *ret_len)
+static int watch_tell_failure(struct api_watch *watch, struct arena *arena, const struct error *err,
+                              const char **ret, size_t *ret_len)
 {
     if (err->code == ERROR_GONE)
-        return tell_expired(watch, arena, ret, ret_len);
-    return tell_status(
-        watch, arena,
-        call_status(arena, 500, "InternalError",
-                    arena_printf(arena, "Internal error occurred: %s", err->message)),
-        ret, ret_len);
+        return watch_tell_expired(watch, arena, ret, ret_len);
+    return watch_tell_status(watch, arena, call_status(arena, 500, "InternalError", err->message),
+                             ret, ret_len);
 }
 
 /* --- what is next ----------------------------------------------------------------------------- */
 
 /* The page after this one, which is let go. */
-static int read_page(struct api_watch *watch, struct error *err)
+static int watch_read_page(struct api_watch *watch, struct error *err)
 {
     struct kv_range *range = &watch->initial;
     struct arena *arena = arena_create();
@@ -233,7 +207,7 @@ static int read_page(struct api_watch *watch, struct error *err)
 }
 
 /* Only whether there are more behind it is still needed. */
-static void let_page_go(struct api_watch *watch)
+static void watch_let_page_go(struct api_watch *watch)
 {
     arena_destroy(watch->page_arena);
     watch->page_arena = NULL;
@@ -241,20 +215,21 @@ static void let_page_go(struct api_watch *watch)
     watch->told = 0;
 }
 
-static void end_initial(struct api_watch *watch)
+static void watch_end_initial(struct api_watch *watch)
 {
-    let_page_go(watch);
+    watch_let_page_go(watch);
     watch->state = WATCH_RUNNING;
 }
 
 /* 1: one that is there; 0: that were all; else the error of the store. */
-static int take_initial(struct api_watch *watch, const struct kv_value **ret, struct error *err)
+static int watch_take_initial(struct api_watch *watch, const struct kv_value **ret,
+                              struct error *err)
 {
     while (watch->told == watch->page.len) {
         if (!watch->page.remaining)
             return 0;
 
-        int r = read_page(watch, err);
+        int r = watch_read_page(watch, err);
         if (r < 0)
             return r;
     }
@@ -264,39 +239,39 @@ static int take_initial(struct api_watch *watch, const struct kv_value **ret, st
 
 /* What it takes to say one line, or that there is none to say, is let go at once: many objects may be
  * read before one is selected. */
-static int keep_line(struct arena *arena, const char **ret, size_t ret_len)
+static int watch_keep_line(struct arena *arena, const char **ret, size_t ret_len)
 {
     *ret = arena_strndup(arena, *ret, ret_len);
     return 1;
 }
 
-static int next_initial(struct api_watch *watch, struct arena *arena, const char **ret,
-                        size_t *ret_len)
+static int watch_next_initial(struct api_watch *watch, struct arena *arena, const char **ret,
+                              size_t *ret_len)
 {
     const struct kv_value *value = NULL;
     struct error err;
     int r;
 
-    while ((r = take_initial(watch, &value, &err)) > 0) {
+    while ((r = watch_take_initial(watch, &value, &err)) > 0) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
         cJSON *tree = NULL;
 
         if (selection_takes(&watch->selection, scratch, value, 0, &tree, &err) != 1 ||
-            !tell(watch, scratch, "ADDED", tree, value, 0, ret, ret_len))
+            !watch_tell(watch, scratch, "ADDED", tree, value, 0, ret, ret_len))
             continue;
         if (watch->told == watch->page.len)
-            let_page_go(watch); /* who is slow holds the line alone */
-        return keep_line(arena, ret, *ret_len);
+            watch_let_page_go(watch); /* who is slow holds the line alone */
+        return watch_keep_line(arena, ret, *ret_len);
     }
-    end_initial(watch);
+    watch_end_initial(watch);
     if (r < 0) /* one whose first page is older than the history cannot be told the rest of it */
-        return tell_failure(watch, arena, &err, ret, ret_len);
-    return watch->tells_end ? tell_bookmark(watch, arena, true, ret, ret_len) : 0;
+        return watch_tell_failure(watch, arena, &err, ret, ret_len);
+    return watch->tells_end ? watch_tell_bookmark(watch, arena, true, ret, ret_len) : 0;
 }
 
 /* Whether an object was, or is, one of those that are watched; tree as in selection_takes. */
-static bool is_selected(struct api_watch *watch, struct arena *arena, const struct kv_value *value,
-                        uint64_t revision, cJSON **tree)
+static bool watch_is_selected(struct api_watch *watch, struct arena *arena,
+                              const struct kv_value *value, uint64_t revision, cJSON **tree)
 {
     struct error err;
 
@@ -304,25 +279,26 @@ static bool is_selected(struct api_watch *watch, struct arena *arena, const stru
            selection_takes(&watch->selection, arena, value, revision, tree, &err) == 1;
 }
 
-static int tell_event(struct api_watch *watch, struct arena *arena, const struct kv_event *event,
-                      const char **ret, size_t *ret_len)
+static int watch_tell_event(struct api_watch *watch, struct arena *arena,
+                            const struct kv_event *event, const char **ret, size_t *ret_len)
 {
     cJSON *now = NULL, *then = NULL;
-    bool is = event->type == KV_PUT && is_selected(watch, arena, &event->value, 0, &now);
+    bool is = event->type == KV_PUT && watch_is_selected(watch, arena, &event->value, 0, &now);
     bool was = event->previous.revision &&
-               is_selected(watch, arena, &event->previous, event->value.revision, &then);
+               watch_is_selected(watch, arena, &event->previous, event->value.revision, &then);
 
     watch->revision = event->value.revision;
     if (is)
-        return tell(watch, arena, was ? "MODIFIED" : "ADDED", now, &event->value, 0, ret, ret_len);
+        return watch_tell(watch, arena, was ? "MODIFIED" : "ADDED", now, &event->value, 0, ret,
+                          ret_len);
     if (was)
-        return tell(watch, arena, "DELETED", then, &event->previous, event->value.revision, ret,
-                    ret_len);
+        return watch_tell(watch, arena, "DELETED", then, &event->previous, event->value.revision,
+                          ret, ret_len);
     return 0;
 }
 
-static int next_event(struct api_watch *watch, struct arena *arena, const char **ret,
-                      size_t *ret_len)
+static int watch_next_event(struct api_watch *watch, struct arena *arena, const char **ret,
+                            size_t *ret_len)
 {
     struct error err;
     int r = 1;
@@ -332,18 +308,18 @@ static int next_event(struct api_watch *watch, struct arena *arena, const char *
         struct kv_event event;
 
         r = kv_watch_next(watch->events, scratch, &event, &err);
-        if (r > 0 && tell_event(watch, scratch, &event, ret, ret_len))
-            return keep_line(arena, ret, *ret_len);
+        if (r > 0 && watch_tell_event(watch, scratch, &event, ret, ret_len))
+            return watch_keep_line(arena, ret, *ret_len);
     }
     if (r < 0)
-        return tell_failure(watch, arena, &err, ret, ret_len);
+        return watch_tell_failure(watch, arena, &err, ret, ret_len);
     watch->revision = kv_watch_progress(watch->events);
     return 0;
 }
 
 /* Before the store is where the watch was asked to begin, a bookmark would name a version that others get. */
-static int next_bookmark(struct api_watch *watch, struct arena *arena, const char **ret,
-                         size_t *ret_len)
+static int watch_next_bookmark(struct api_watch *watch, struct arena *arena, const char **ret,
+                               size_t *ret_len)
 {
     int64_t now_ms = clock_monotonic_ms(watch->api->clock);
 
@@ -354,26 +330,26 @@ static int next_bookmark(struct api_watch *watch, struct arena *arena, const cha
         return 0;
     if (now_ms >= watch->end_ms)
         watch->state = WATCH_ENDED;
-    return tell_bookmark(watch, arena, false, ret, ret_len);
+    return watch_tell_bookmark(watch, arena, false, ret, ret_len);
 }
 
 int api_watch_next(struct api_watch *watch, struct arena *arena, const char **ret_line,
                    size_t *ret_len)
 {
     if (watch->state == WATCH_OF_THE_FUTURE)
-        return tell_status(
+        return watch_tell_status(
             watch, arena,
             call_too_large_version(arena, watch->revision, kv_revision(watch->api->kv)), ret_line,
             ret_len);
     if (watch->state == WATCH_TOO_OLD)
-        return tell_expired(watch, arena, ret_line, ret_len);
-    if (watch->state == WATCH_STARTING && next_initial(watch, arena, ret_line, ret_len))
+        return watch_tell_expired(watch, arena, ret_line, ret_len);
+    if (watch->state == WATCH_STARTING && watch_next_initial(watch, arena, ret_line, ret_len))
         return 1;
-    if (watch->state == WATCH_RUNNING && next_event(watch, arena, ret_line, ret_len))
+    if (watch->state == WATCH_RUNNING && watch_next_event(watch, arena, ret_line, ret_len))
         return 1;
     if (watch->state == WATCH_ENDED)
         return -1;
-    if (next_bookmark(watch, arena, ret_line, ret_len))
+    if (watch_next_bookmark(watch, arena, ret_line, ret_len))
         return 1;
     return clock_monotonic_ms(watch->api->clock) >= watch->end_ms ? -1 : 0;
 }
@@ -390,7 +366,7 @@ uint32_t api_watch_wait_ms(const struct api_watch *watch)
 
 /* --- its beginning ---------------------------------------------------------------------------- */
 
-static int open_events(struct api_call *call, struct api_watch *watch, bool initial)
+static int watch_open_events(struct api_call *call, struct api_watch *watch, bool initial)
 {
     const char *prefix = stored_key(watch->arena, call->resource, call->route.ns, NULL);
     struct error err = { 0 };
@@ -404,12 +380,12 @@ static int open_events(struct api_call *call, struct api_watch *watch, bool init
         watch->initial = (struct kv_range){
             .prefix = prefix, .limit = PAGE, .max_bytes = PAGE_BYTES, .uncounted = true
         };
-        r = read_page(watch, &err);
+        r = watch_read_page(watch, &err);
         watch->revision = watch->initial.revision;
         watch->state = WATCH_STARTING;
     }
     if (r == 0)
-        r = kv_watch(call->api->kv, prefix, watch->revision, on_notify, watch, &watch->events,
+        r = kv_watch(call->api->kv, prefix, watch->revision, watch_on_notify, watch, &watch->events,
                      &err);
     if (r == -ERROR_GONE) { /* it is an event that says so, not the answer */
         watch->state = WATCH_TOO_OLD;
@@ -418,7 +394,7 @@ static int open_events(struct api_call *call, struct api_watch *watch, bool init
     return r < 0 ? call_fail_read(call, &err) : 0;
 }
 
-static struct api_watch *make_watch(struct api_call *call)
+static struct api_watch *watch_make(struct api_call *call)
 {
     struct api_watch *watch = xcalloc(1, sizeof(*watch));
     int64_t timeout_s = call->query.timeout_s;
@@ -431,8 +407,7 @@ static struct api_watch *make_watch(struct api_call *call)
     watch->api = call->api;
     watch->resource = call->resource;
     watch->arena = arena_create();
-    watch->format = call->format;
-    watch->format.version = arena_strdup(watch->arena, call->format.version);
+    watch->format.type = call->format.type;
     watch->bookmarks = call->query.allow_bookmarks;
     watch->state = WATCH_RUNNING;
     watch->end_ms = now_ms + timeout_s * 1000;
@@ -442,30 +417,22 @@ static struct api_watch *make_watch(struct api_call *call)
 
 int call_watch(struct api_call *call)
 {
-    int64_t version = 0;
+    uint64_t version = 0;
 
-    if (*call->query.resource_version &&
-        (!str_to_int64(call->query.resource_version, &version) || version < 0))
-        return call_fail(call, 500, NULL,
-                         "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing "
-                         "\"%s\": %s",
-                         call->query.resource_version, call->query.resource_version,
-                         query_number_fault(call->query.resource_version));
-    struct api_watch *watch = make_watch(call);
+    if (call_read_version(call, &version) < 0)
+        return -1;
+
+    struct api_watch *watch = watch_make(call);
     struct api_call own = *call; /* what it keeps of the query lives in its arena */
     bool initial =
         call->query.send_initial_events_set ? call->query.send_initial_events : version == 0;
 
     own.arena = watch->arena;
-    own.format = watch->format;
-    own.query.label_selector = arena_strdup(watch->arena, call->query.label_selector);
-    own.query.field_selector = arena_strdup(watch->arena, call->query.field_selector);
-    watch->revision = version || initial ? (uint64_t)version : kv_revision(call->api->kv);
+    watch->revision = version || initial ? version : kv_revision(call->api->kv);
     watch->tells_end = initial && call->query.allow_bookmarks;
-    if (selection_read(&own, &watch->selection) < 0 || open_events(&own, watch, initial) < 0 ||
-        (!present_table_options(&own, &watch->table) && present_refuse_options(&own) < 0)) {
-        if (own.reply->body) /* it dies with the watch */
-            own.reply->body = arena_strndup(call->arena, own.reply->body, own.reply->body_len);
+    if (call_select(&own, &watch->selection) < 0 || present_options(&own, &watch->table) < 0 ||
+        watch_open_events(&own, watch, initial) < 0) {
+        own.reply->body = arena_strndup(call->arena, own.reply->body, own.reply->body_len);
         api_watch_close(watch);
         return -1;
     }

@@ -1,56 +1,182 @@
-#include "standalone/api/write.h"
-
+/* create, update and patch: one object on its way into the store. */
 #include <string.h>
 
 #include "common/base/str.h"
 #include "common/schema/members.h"
-#include "standalone/api/options.h"
+#include "common/schema/schema.h"
+#include "standalone/api/call.h"
 #include "standalone/api/present.h"
 #include "standalone/api/stored.h"
+#include "standalone/patch/json_patch_apply.h"
+#include "standalone/patch/managed_fields.h"
+#include "standalone/patch/merge_patch.h"
+#include "standalone/patch/strategic_patch.h"
+#include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
 
-/* Of a generated name: as in apiserver's names.SimpleNameGenerator. */
-#define SUFFIX_LEN 5
-/* Names that are tried, as there: with a million of a prefix one in a thousand creations fails. */
-#define MAX_NAMES 8
+/* Of a generated name: so many that none is ever taken. */
+#define SUFFIX_LEN 10
+#define MAX_LABEL 63
 /* Writes of a namespace that may come in between while an object is made in it. */
 #define MAX_TRIES 100
-/* Levels of an object with its managed fields. A list has two above it, a Table in a watch event four, and
- * whoever reads them may have the same limit. */
+/* Levels of an object with its managed fields. A list has two above it, a Table in a watch event four, and clients
+ * may have the same limit as this server. */
 #define MAX_DEPTH (JSON_MAX_DEPTH - 4)
+/* Bytes of the names of unknown fields in a refusal. */
+#define MAX_UNKNOWN_TEXT 1000
+#define DELETED "deletionTimestamp"
+#define GRACE "deletionGracePeriodSeconds"
 
-int write_check_names(struct write *write)
+/*
+ *   body or patched object
+ *     -> write_decode    kind, types, unknown fields, defaults of the schema
+ *     -> write_admit     field managers, admission, what is the server's, validation
+ *     -> write_store     or a deletion, when the last finalizer has gone; nothing when nothing changed
+ *
+ * Functions that return int: 0, or -1 after a refusal; 1: somebody else was faster, and nothing was written.
+ */
+struct write {
+    struct api_call *call;
+    int (*change)(struct write *write); /* makes object from live and the request */
+    const char *subresource;            /* "" or "status" */
+    const cJSON *live;                  /* NULL: it is created */
+    uint64_t revision;                  /* of live in the store */
+    const cJSON *sent;                  /* of an update: the object as it was decoded */
+    cJSON *object;
+    bool any_kind;   /* what the object says of its kind does not count */
+    bool managed;    /* managedFields are set: server-side apply */
+    bool or_changed; /* the object that is created may exist meanwhile: it is changed then */
+};
+
+static bool write_is_status(const struct write *write)
+{
+    return str_equal(write->subresource, "status");
+}
+
+/* --- decoding --------------------------------------------------------------------------------- */
+
+/* patched: a patch made what is wrong. No part of the object is repeated: it may be a Secret. */
+static int write_refuse(struct write *write, bool patched, const char *why)
 {
     struct api_call *call = write->call;
+
+    if (!patched)
+        return call_fail(call, 400, "BadRequest", "this is no %s: %s", call->resource->kind.kind,
+                         why);
+
+    struct field_errors *errors = field_errors_create(call->arena);
+    const struct kube_kind *kind = &call->resource->kind;
+
+    field_error(errors, FIELD_ERROR_INVALID, "patch", NULL, "%.400s", why);
+    return call_fail_status(call,
+                            field_errors_status(errors, kind->group, kind->kind, call->route.name));
+}
+
+/* A built-in kind need not be said. */
+static int write_check_kind(struct write *write, cJSON *object, bool patched)
+{
+    static const char *const NAMES[] = { "apiVersion", "kind" };
+    struct api_call *call = write->call;
+    const char *const expected[] = { resource_api_version(call->arena, call->resource),
+                                     call->resource->kind.kind };
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        const cJSON *said = json_get(object, NAMES[i]);
+        const char *text = json_string(said, "");
+
+        if (said && !cJSON_IsString(said) && !cJSON_IsNull(said))
+            return write_refuse(write, patched, "apiVersion and kind must be strings");
+        if (!*text && call->resource->custom && !write->any_kind)
+            return write_refuse(write, patched, "apiVersion and kind are missing");
+        if (*text && !write->any_kind && !str_equal(text, expected[i]))
+            return call_fail(call, 400, "BadRequest", "%s is %.60s and must be %s", NAMES[i], text,
+                             expected[i]);
+        json_set_string(object, NAMES[i], expected[i]);
+    }
+    return 0;
+}
+
+static int write_check_unknown(struct write *write, const cJSON *unknown, bool patched)
+{
+    struct api_call *call = write->call;
+    const char *validation = call->query.field_validation, *all = "unknown fields:";
+
+    if (!json_len(unknown) || str_equal(validation, "Ignore"))
+        return 0;
+    json_for_each (path, unknown) {
+        if (!str_equal(validation, "Strict"))
+            call_warn(call,
+                      arena_printf(call->arena, "unknown field \"%.200s\"", json_string(path, "")));
+        else if (strlen(all) < MAX_UNKNOWN_TEXT)
+            all = arena_printf(call->arena, "%s \"%.200s\"", all, json_string(path, ""));
+    }
+    return str_equal(validation, "Strict") ? write_refuse(write, patched, all) : 0;
+}
+
+/* object must be a tree of its own. */
+static int write_decode(struct write *write, cJSON *object, bool patched)
+{
+    struct api_call *call = write->call;
+    const struct resource *resource = call->resource;
+    const char *kind = resource->custom ? NULL : resource->kind.kind;
+    cJSON *unknown = json_array(call->arena), *pruned = json_array(call->arena);
+    struct error err;
+
+    if (!cJSON_IsObject(object))
+        return write_refuse(write, patched, "it is no object");
+    if (write_check_kind(write, object, patched) < 0)
+        return -1;
+    if (!json_get(object, "metadata"))
+        (void)json_set_object(object, "metadata");
+
+    int r = object_meta_decode(resource->schema, kind, object, unknown, &err);
+    if (r == 0 && schema_check_numbers(object, &err) < 0)
+        return write_refuse(write, false, err.message);
+    if (r == 0 && kind)
+        r = schema_decode(resource->schema, kind, object, &err);
+    if (r < 0)
+        return write_refuse(write, patched, err.message);
+    schema_prune(resource->schema, object, pruned);
+    json_for_each (path, pruned) {
+        if (json_len(unknown) < SCHEMA_MAX_UNKNOWN)
+            json_add_string(unknown, json_string(path, ""));
+    }
+    /* What is applied was compared with the schema. */
+    if (!write->managed && write_check_unknown(write, unknown, patched) < 0)
+        return -1;
+    if (resource->custom)
+        schema_default(resource->schema, object);
+    if (resource->fill)
+        resource->fill(call->arena, object, write->live);
+    write->object = object;
+    return 0;
+}
+
+/* Name and namespace are those of the path, which fills in what the object leaves out. */
+static int write_check_names(struct write *write)
+{
+    struct api_call *call = write->call;
+    const struct route *route = &call->route;
     cJSON *metadata = object_meta_of(write->object);
     const char *name = object_meta_text(write->object, "name");
     const char *ns = object_meta_text(write->object, "namespace");
 
-    if (call->resource->kind.namespaced && *ns && !str_equal(ns, call->route.ns))
-        return call_fail(
-            call, 400, "BadRequest",
-            "the namespace of the provided object does not match the namespace sent on "
-            "the request");
-    if (!*name && *call->route.name)
-        return call_fail(
-            call, 400, "BadRequest",
-            "the name of the object (%s based on URL) was undeterminable: name must be "
-            "provided",
-            call->route.name);
-    if (*call->route.name && *name && !str_equal(name, call->route.name))
+    if (call->resource->kind.namespaced && *ns && !str_equal(ns, route->ns))
         return call_fail(call, 400, "BadRequest",
-                         "the name of the object (%s) does not match the name on the URL (%s)",
-                         name, call->route.name);
-    if (*call->route.name)
-        json_set_string(metadata, "name", call->route.name);
+                         "the namespace of the object (%s) is not that of the path (%s)", ns,
+                         route->ns);
+    if (*route->name && !str_equal(name, route->name))
+        return call_fail(call, 400, "BadRequest",
+                         "the name of the object (%s) is not that of the path (%s)", name,
+                         route->name);
+    json_remove(metadata, "namespace");
     if (call->resource->kind.namespaced)
-        json_set_string(metadata, "namespace", call->route.ns);
-    else
-        json_remove(metadata, "namespace");
+        json_set_string(metadata, "namespace", route->ns);
     return 0;
 }
 
-int write_check_namespace(struct api_call *call, const char *name)
+/* The namespace must be there, and must not be going: now, and when the object is created. */
+static int write_check_namespace(struct api_call *call, const char *name)
 {
     const char *ns = call->route.ns;
     const cJSON *tree = NULL;
@@ -69,68 +195,255 @@ int write_check_namespace(struct api_call *call, const char *name)
     if (r == 0)
         r = json_parse_own(call->arena, value.text, value.len, &tree, &err);
     if (r < 0)
-        return call_fail_store(call, &err);
-    if (json_path(tree, "metadata", "deletionTimestamp", NULL))
+        return call_fail_error(call, &err);
+    if (json_path(tree, "metadata", DELETED, NULL))
         return call_fail_terminating(call, name);
     call->place = (struct kv_guard){ key, value.revision };
     return 0;
 }
 
-static const char *name_or_prefix(const cJSON *object)
-{
-    const char *name = object_meta_text(object, "name");
+/* --- admission -------------------------------------------------------------------------------- */
 
-    return *name ? name : object_meta_text(object, "generateName");
+/* What of metadata is the server's: taken from the live object whatever is sent. */
+static const char *const OWN_METADATA[] = { "creationTimestamp", "generation", "resourceVersion",
+                                            "selfLink" };
+
+/* A deletion that has begun cannot be taken back; one that is sent for an object that is not being deleted, and
+ * another uid, are refused as changes of what is fixed. */
+static void write_take_metadata(struct write *write)
+{
+    cJSON *metadata = object_meta_of(write->object);
+    const cJSON *live = json_get(write->live, "metadata");
+
+    for (size_t i = 0; i < ARRAY_LEN(OWN_METADATA); i++) {
+        const cJSON *value = json_get(live, OWN_METADATA[i]);
+
+        json_remove(metadata, OWN_METADATA[i]);
+        if (value)
+            json_set_copy(metadata, OWN_METADATA[i], value);
+    }
+    if (json_get(live, DELETED))
+        json_set_copy(metadata, DELETED, json_get(live, DELETED));
+    if (json_get(live, GRACE) && !json_get(metadata, GRACE))
+        json_set_copy(metadata, GRACE, json_get(live, GRACE));
+    if (!*json_string(json_get(metadata, "uid"), ""))
+        json_set_copy(metadata, "uid", json_get(live, "uid"));
 }
 
-/* The reply: the object as it is now. */
-static int reply_with(struct write *write, uint64_t revision, int code)
+static void write_set_managers(struct write *write)
+{
+    struct api_call *call = write->call;
+    const struct managed_fields_write fields = {
+        .resource = call->resource,
+        .subresource = write->subresource,
+        .manager = managed_fields_manager(call->arena, call->query.field_manager,
+                                          call->request->user_agent),
+        .now_us = clock_wall_us(call->api->clock),
+    };
+
+    if (!write->managed)
+        managed_fields_update(call->arena, &fields, write->live, write->object);
+}
+
+/* What the mutating webhook does on a cluster: not for subresources. */
+static int write_apply_admission(struct write *write)
+{
+    struct api_call *call = write->call;
+    struct error err;
+    struct defaulting defaulting = {
+        .arena = call->arena,
+        .object = write->object,
+        .old = write->live,
+        .patch = json_patch_create(call->arena, write->object),
+    };
+
+    if (!call->resource->apply_defaults || *write->subresource)
+        return 0;
+    call->resource->apply_defaults(&defaulting);
+
+    const cJSON *operations = json_patch_operations(defaulting.patch);
+
+    if (!operations)
+        return 0;
+    if (json_patch_apply(call->arena, write->object, operations, &write->object, &err) < 0)
+        return call_fail_error(call, &err);
+    schema_default(call->resource->schema, write->object);
+    return 0;
+}
+
+/* Everything but metadata and status. */
+static bool write_spec_differs(const cJSON *one, const cJSON *other)
+{
+    json_for_each (member, one) {
+        if (!str_equal(member->string, "metadata") && !str_equal(member->string, "status") &&
+            !json_equal(member, json_get(other, member->string)))
+            return true;
+    }
+    return false;
+}
+
+static void write_set_generation(struct write *write)
+{
+    cJSON *metadata = object_meta_of(write->object);
+    int64_t generation = json_int(json_path(write->live, "metadata", "generation", NULL), 0);
+
+    if (!write->call->resource->counts_generation || write_is_status(write))
+        return;
+    if (!write->live || write_spec_differs(write->object, write->live) ||
+        write_spec_differs(write->live, write->object))
+        json_set_int(metadata, "generation", generation + 1);
+}
+
+static void write_prepare_create(struct write *write)
+{
+    struct api_call *call = write->call;
+    cJSON *metadata = object_meta_of(write->object);
+    char uid[UUID_LEN], now[RFC3339_LEN];
+
+    for (size_t i = 0; i < ARRAY_LEN(OWN_METADATA); i++)
+        json_remove(metadata, OWN_METADATA[i]);
+    json_remove(metadata, DELETED);
+    json_remove(metadata, GRACE);
+    json_set_string(metadata, "uid", uuid_random(uid));
+    json_set_string(metadata, "creationTimestamp",
+                    rfc3339_format(clock_wall_us(call->api->clock), now));
+    if (call->resource->has_status && call->resource->custom)
+        json_remove(write->object, "status");
+}
+
+static void write_copy(cJSON *to, const cJSON *from, const char *name)
+{
+    json_remove(to, name);
+    if (json_get(from, name))
+        json_set_copy(to, name, json_get(from, name));
+}
+
+/* A write of the status changes nothing else, any other write does not change it. */
+static void write_prepare_update(struct write *write)
+{
+    struct arena *arena = write->call->arena;
+
+    if (!write_is_status(write)) {
+        if (write->call->resource->has_status)
+            write_copy(write->object, write->live, "status");
+        return;
+    }
+
+    cJSON *object = arena_own(arena, json_copy(write->live), json_free);
+
+    write_copy(object, write->object, "status");
+    write_copy(object_meta_of(object), json_get(write->object, "metadata"), "managedFields");
+    write->object = object;
+}
+
+static int write_check_errors(struct write *write, const struct field_errors *errors)
+{
+    struct api_call *call = write->call;
+    const struct kube_kind *kind = &call->resource->kind;
+
+    json_for_each (warning, field_errors_warnings(errors))
+        call_warn(call, json_string(warning, ""));
+    if (!field_errors_count(errors))
+        return 0;
+    return call_fail_status(call, field_errors_status(errors, kind->group, kind->kind,
+                                                      object_meta_text(write->object, "name")));
+}
+
+/* Schema and metadata first; the rules of a custom kind only if these are good. */
+static int write_validate(struct write *write)
+{
+    struct arena *arena = write->call->arena;
+    const struct resource *resource = write->call->resource;
+    struct field_errors *errors = field_errors_create(arena);
+    validate_fn *rules = write_is_status(write) ? resource->validate_status : resource->validate;
+
+    object_meta_validate(&resource->kind, write->object, write->live, errors);
+    if (resource->custom) {
+        (write_is_status(write) ? schema_validate_status : schema_validate)(
+            resource->schema, write->object, write->live, errors);
+        if (write_check_errors(write, errors) < 0)
+            return -1;
+        errors = field_errors_create(arena);
+        if (!write_is_status(write))
+            object_meta_warn(write->object, write->live, errors);
+    }
+
+    const struct validation validation = {
+        .arena = arena, .object = write->object, .old = write->live, .errors = errors
+    };
+
+    if (rules)
+        rules(&validation);
+    return write_check_errors(write, errors);
+}
+
+static int write_admit(struct write *write)
+{
+    struct api_call *call = write->call;
+
+    if (write->live)
+        write_take_metadata(write);
+    write_set_managers(write);
+    if (write_apply_admission(write) < 0)
+        return -1;
+    if (write->live)
+        write_prepare_update(write);
+    else
+        write_prepare_create(write);
+    if (call->resource->prepare)
+        call->resource->prepare(call->arena, write->object, write->live);
+    write_set_generation(write);
+    return write_validate(write);
+}
+
+/* --- the store -------------------------------------------------------------------------------- */
+
+static int write_reply(struct write *write, uint64_t revision, int code)
 {
     if (revision)
         stored_set_version(write->object, revision);
     return present_object(write->call, code, write->object);
 }
 
-static bool is_finished(const cJSON *object)
+static bool write_is_finished(const cJSON *object)
 {
-    return json_path(object, "metadata", "deletionTimestamp", NULL) &&
+    return json_path(object, "metadata", DELETED, NULL) &&
            !json_len(json_path(object, "metadata", "finalizers", NULL)) &&
            !json_len(json_path(object, "spec", "finalizers", NULL));
 }
 
-static const char *key_of(const struct write *write)
+static const char *write_key(const struct write *write)
 {
     return stored_key(write->call->arena, write->call->resource,
                       object_meta_text(write->object, "namespace"),
                       object_meta_text(write->object, "name"));
 }
 
-/* stored_text changes what it is given. */
-static int put(struct write *write, uint64_t *ret, struct error *err)
+static int write_put_once(struct write *write, uint64_t *ret, struct error *err)
 {
     struct api_call *call = write->call;
+    /* stored_text changes what it is given */
     cJSON *copy = arena_own(call->arena, json_copy(write->object), json_free);
     size_t len;
     const char *text = stored_text(call->arena, call->resource, copy, &len);
 
     if (write->live || !call->place.key)
-        return kv_put(call->api->kv, key_of(write), text, len, write->revision, ret, err);
-    return kv_put_guarded(call->api->kv, key_of(write), text, len, 0, &call->place, ret, err);
+        return kv_put(call->api->kv, write_key(write), text, len, write->revision, ret, err);
+    return kv_put_guarded(call->api->kv, write_key(write), text, len, 0, &call->place, ret, err);
 }
 
-/* The namespace has changed while the object was made: it may be labelled, or on its way out. What is
- * written when it is being deleted would not be seen by who empties it. */
-static int put_in_namespace(struct write *write, uint64_t *ret, struct error *err,
-                            bool *ret_refused)
+/* -ERROR_GONE: the namespace has changed while the object was made. It may be labelled, or on its way out; an object
+ * that is written when it is being deleted would not be seen by the sweep of it. */
+static int write_put(struct write *write, uint64_t *ret, struct error *err, bool *ret_refused)
 {
-    int r = put(write, ret, err);
+    int r = write_put_once(write, ret, err);
 
     for (int i = 1; r == -ERROR_GONE && i < MAX_TRIES; i++) {
         if (write_check_namespace(write->call, object_meta_text(write->object, "name")) < 0) {
             *ret_refused = true;
             return r;
         }
-        r = put(write, ret, err);
+        r = write_put_once(write, ret, err);
     }
     if (r == -ERROR_GONE)
         return error_set(err, ERROR_UNAVAILABLE, "namespace '%s' changes too often",
@@ -138,58 +451,32 @@ static int put_in_namespace(struct write *write, uint64_t *ret, struct error *er
     return r;
 }
 
-static int fail_exists(struct write *write)
+/* The name is taken. */
+static int write_meet_taken(struct write *write)
 {
-    struct api_call *call = write->call;
-    const char *name = object_meta_text(write->object, "name");
-    const char *state = "";
-    const cJSON *tree = NULL;
-    struct kv_value value;
-    struct error err;
-
-    if (kv_get(call->api->kv, call->arena, key_of(write), 0, &value, &err) == 0 &&
-        json_parse_own(call->arena, value.text, value.len, &tree, &err) == 0 &&
-        json_path(tree, "metadata", "deletionTimestamp", NULL))
-        state = "object is being deleted: ";
-    if (!*object_meta_text(write->object, "generateName"))
-        return call_fail_named(call, 409, "AlreadyExists", name, "%s%s \"%s\" already exists",
-                               state, call_resource_name(call), name);
-    return call_fail_generated(call, name, state);
+    if (write->or_changed)
+        return 1;
+    return call_fail_named(write->call, 409, "AlreadyExists",
+                           object_meta_text(write->object, "name"), "already exists");
 }
 
-/* 1: another name is generated, and tried. */
-static int meet_taken(struct write *write)
-{
-    return write->more_names ? 1 : fail_exists(write);
-}
-
-/* A creation that is tried only: whether the name is free. */
-static int try_only(struct write *write, int code)
+/* A dry run: whether the name is free. */
+static int write_try_only(struct write *write, int code)
 {
     struct api_call *call = write->call;
     struct kv_value value;
     struct error err;
 
-    if (!write->live) {
-        int r = kv_get(call->api->kv, call->arena, key_of(write), 0, &value, &err);
+    if (write->live)
+        return write_reply(write, 0, code);
 
-        if (r == 0)
-            return write->or_changed ? 1 : meet_taken(write);
-        if (r != -ERROR_NOT_FOUND)
-            return call_fail_store(call, &err);
-    }
-    if (!write->live && *write->tried_version)
-        json_set_string(object_meta_of(write->object), "resourceVersion", write->tried_version);
-    return reply_with(write, 0, code);
+    int r = kv_get(call->api->kv, call->arena, write_key(write), 0, &value, &err);
+    if (r == 0)
+        return write_meet_taken(write);
+    return r == -ERROR_NOT_FOUND ? write_reply(write, 0, code) : call_fail_error(call, &err);
 }
 
-/* Somebody else was faster. */
-static bool is_overtaken(int r)
-{
-    return r == -ERROR_EXISTS || r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND;
-}
-
-int write_store(struct write *write, int code)
+static int write_store(struct write *write, int code)
 {
     struct api_call *call = write->call;
     uint64_t revision = 0;
@@ -198,112 +485,385 @@ int write_store(struct write *write, int code)
     int r;
 
     if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
-        return call_fail(call, 400, "BadRequest", "exceeded max depth");
+        return call_fail(call, 400, "BadRequest", "the object nests too deep");
     if (json_count(write->object, API_MAX_OBJECT_VALUES) == API_MAX_OBJECT_VALUES)
-        return call_fail(call, 413, "RequestEntityTooLarge",
-                         "Request entity too large: an object has at most %d values",
-                         API_MAX_OBJECT_VALUES);
+        return call_fail_too_large(call, "the object has too many values");
     json_remove(object_meta_of(write->object), "resourceVersion");
     if (write->live)
         stored_set_version(write->object, write->revision);
-    if (call->query.dry_run)
-        return try_only(write, code);
+    if (call->query.dry_run[0])
+        return write_try_only(write, code);
 
-    bool ends = write->live && is_finished(write->object);
+    bool ends = write->live && write_is_finished(write->object);
 
     if (ends)
-        r = kv_delete(call->api->kv, key_of(write), write->revision, &revision, &err);
+        r = kv_delete(call->api->kv, write_key(write), write->revision, &revision, &err);
     else if (write->live && json_equal(write->live, write->object))
-        return reply_with(write, 0, code); /* nothing changed: the version stays */
+        return write_reply(write, 0, code); /* nothing changed: the version stays */
     else
-        r = put_in_namespace(write, &revision, &err, &is_refused);
+        r = write_put(write, &revision, &err, &is_refused);
     if (is_refused)
         return -1;
-    if (r == -ERROR_EXISTS && !write->or_changed)
-        return meet_taken(write);
-    if (is_overtaken(r))
+    if (r == -ERROR_EXISTS)
+        return write_meet_taken(write);
+    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND)
         return 1;
-    if (ends) /* what is gone has the version that it had */
-        revision = 0;
-    return r < 0 ? call_fail_store(call, &err) : reply_with(write, revision, code);
+    if (r < 0)
+        return call_fail_error(call, &err);
+    return write_reply(write, ends ? 0 : revision, code); /* a deleted object keeps its version */
 }
 
-static void generate_name(struct write *write)
+static int write_check_options(struct api_call *call, enum write_type type, const char *kind)
 {
-    static const char LETTERS[] = "bcdfghjklmnpqrstvwxz2456789";
-    static const char DIGITS[] = "0123456789abcdef";
-    cJSON *metadata = object_meta_of(write->object);
+    struct field_errors *errors = field_errors_create(call->arena);
+
+    query_check_write(&call->query, type, errors);
+    return call_check_options(call, errors, kind);
+}
+
+/* --- create ----------------------------------------------------------------------------------- */
+
+static int write_create(struct write *write)
+{
+    return write_admit(write) < 0 ? -1 : write_store(write, 201);
+}
+
+static void write_generate_name(struct write *write)
+{
     const char *prefix = object_meta_text(write->object, "generateName");
-    char random[UUID_LEN], suffix[SUFFIX_LEN + 1] = "";
+    char uuid[UUID_LEN];
 
-    (void)write->call->api->make_uuid(random);
-    for (size_t i = 0; i < SUFFIX_LEN; i++) {
-        size_t high = (size_t)(strchr(DIGITS, random[24 + 2 * i]) - DIGITS);
-        size_t low = (size_t)(strchr(DIGITS, random[25 + 2 * i]) - DIGITS);
-
-        suffix[i] = LETTERS[(high * 16 + low) % (sizeof(LETTERS) - 1)];
-    }
-    json_set_string(metadata, "name",
+    if (*object_meta_text(write->object, "name") || !*prefix)
+        return;
+    (void)uuid_random(uuid);
+    json_set_string(object_meta_of(write->object), "name",
                     arena_printf(write->call->arena, "%.*s%s",
-                                 (int)str_utf8_cut(prefix, strlen(prefix), 63 - SUFFIX_LEN), prefix,
-                                 suffix));
-}
-
-static int create_named(struct write *write)
-{
-    struct api_call *call = write->call;
-    const char *version =
-        arena_strdup(call->arena, object_meta_text(write->object, "resourceVersion"));
-    int64_t number = 0;
-    bool versioned = str_to_int64(version, &number) && number != 0;
-    bool is_post = str_equal(call->request->method, "POST");
-
-    if (write_admit(write) < 0)
-        return -1;
-    if (versioned && !call->query.dry_run && is_post)
-        return call_fail(call, 500, NULL,
-                         "resourceVersion should not be set on objects to be created");
-    write->tried_version = is_post ? version : "";
-    return write_store(write, 201);
-}
-
-int write_create(struct write *write)
-{
-    cJSON *nameless = write->object;
-    int r = 1;
-
-    if (*object_meta_text(nameless, "name") || !*object_meta_text(nameless, "generateName"))
-        return create_named(write);
-    write->more_names = MAX_NAMES;
-    while (r > 0 && write->more_names) {
-        write->more_names--;
-        write->object = arena_own(write->call->arena, json_copy(nameless), json_free);
-        generate_name(write);
-        r = create_named(write);
-    }
-    return r;
-}
-
-/* What is the server's nobody sets, nor holds. An apply that creates does not forget it, as in the API server. */
-static void wipe_metadata(cJSON *metadata)
-{
-    static const char *const NAMES[] = { "creationTimestamp", "uid", "deletionTimestamp",
-                                         "deletionGracePeriodSeconds", "selfLink" };
-
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
-        json_remove(metadata, NAMES[i]);
+                                 (int)str_utf8_cut(prefix, strlen(prefix), MAX_LABEL - SUFFIX_LEN),
+                                 prefix, uuid + UUID_LEN - 1 - SUFFIX_LEN));
 }
 
 int call_create(struct api_call *call)
 {
     struct write write = { .call = call, .subresource = "" };
     cJSON *object;
+    int64_t version;
 
-    if (call_check_type(call) < 0 || options_check_write(call, "CreateOptions") < 0 ||
+    if (write_check_options(call, WRITE_OBJECT, "CreateOptions") < 0 ||
         call_body(call, &object) < 0 || write_decode(&write, object, false) < 0 ||
-        write_check_names(&write) < 0 ||
-        write_check_namespace(call, name_or_prefix(write.object)) < 0)
+        write_check_names(&write) < 0)
         return -1;
-    wipe_metadata(object_meta_of(write.object));
+    if (str_to_int64(object_meta_text(write.object, "resourceVersion"), &version) && version &&
+        !call->query.dry_run[0])
+        return call_fail(call, 500, NULL,
+                         "resourceVersion should not be set on objects to be created");
+    /* nobody sets what is the server's, nor holds it */
+    (void)json_remove(object_meta_of(write.object), "uid");
+    (void)json_remove(object_meta_of(write.object), "creationTimestamp");
+    (void)json_remove(object_meta_of(write.object), DELETED);
+    (void)json_remove(object_meta_of(write.object), GRACE);
+    write_generate_name(&write);
+    if (write_check_namespace(call, object_meta_text(write.object, "name")) < 0)
+        return -1;
     return write_create(&write);
+}
+
+/* --- update: read, change, write against what was read ------------------------------------------ */
+
+/* 1: the object does not exist. */
+static int write_load(struct write *write)
+{
+    struct api_call *call = write->call;
+    struct kv_value value;
+    struct error err;
+    cJSON *live = NULL;
+    const char *key = stored_key(call->arena, call->resource, call->route.ns, call->route.name);
+    int r = kv_get(call->api->kv, call->arena, key, 0, &value, &err);
+
+    if (r == -ERROR_NOT_FOUND)
+        return 1;
+    if (r == 0)
+        r = stored_tree(call->arena, call->resource, &value, 0, &live, &err);
+    if (r < 0)
+        return call_fail_error(call, &err);
+    write->live = live;
+    write->revision = value.revision;
+    return 0;
+}
+
+static bool write_is_version(const char *text)
+{
+    return *text && !str_equal(text, "0");
+}
+
+/* Only built-in kinds but Leases may be updated without a version. */
+static int write_check_version(struct write *write)
+{
+    struct api_call *call = write->call;
+    const struct kube_kind *kind = &call->resource->kind;
+    const char *version = object_meta_text(write->object, "resourceVersion");
+
+    if (write_is_version(version))
+        return str_equal(version, object_meta_text(write->live, "resourceVersion"))
+                   ? 0
+                   : call_fail_changed(call, call->route.name);
+    if (!call->resource->custom && !str_equal(kind->plural, "leases"))
+        return 0;
+
+    struct field_errors *errors = field_errors_create(call->arena);
+
+    field_error(errors, FIELD_ERROR_INVALID, "metadata.resourceVersion", NULL,
+                "must be specified for an update");
+    return call_fail_status(
+        call, field_errors_status(errors, kind->group, kind->plural, call->route.name));
+}
+
+static int write_refuse_uid(struct api_call *call)
+{
+    return call_fail_named(call, 409, "Conflict", call->route.name,
+                           "has another uid than the one that was sent, or none");
+}
+
+/* Of an update a uid is a precondition; a patch that has another one would change it, which is not valid. */
+static int write_check_uid(struct write *write)
+{
+    const char *uid = object_meta_text(write->object, "uid");
+
+    if (!*uid || !str_equal(write->call->request->method, "PUT") ||
+        str_equal(uid, object_meta_text(write->live, "uid")))
+        return 0;
+    return write_refuse_uid(write->call);
+}
+
+static int write_try_change(struct write *write)
+{
+    if (write->change(write) < 0 || write_check_names(write) < 0 || write_check_uid(write) < 0 ||
+        write_check_version(write) < 0 || write_admit(write) < 0)
+        return -1;
+    return write_store(write, 200);
+}
+
+/* An object that names a uid is another one, which is not there any more. */
+static int write_create_instead(struct write *write)
+{
+    struct api_call *call = write->call;
+
+    if (*write->subresource)
+        return call_fail_not_found(call, call->route.name);
+    if (write->change(write) < 0 || write_check_names(write) < 0)
+        return -1;
+    if (*object_meta_text(write->object, "uid"))
+        return write_refuse_uid(call);
+    if (write_check_namespace(call, call->route.name) < 0)
+        return -1;
+    write->or_changed = true;
+    return write_create(write);
+}
+
+static int write_change_live(struct write *write)
+{
+    int r = write_load(write);
+
+    if (r > 0)
+        return call_fail_not_found(write->call, write->call->route.name);
+    return r < 0 ? r : write_try_change(write);
+}
+
+static int write_change_or_create(struct write *write)
+{
+    int r = write_load(write);
+
+    return r < 0 ? r : r > 0 ? write_create_instead(write) : write_try_change(write);
+}
+
+/* --- again, when somebody else was faster ------------------------------------------------------- */
+
+typedef int write_try_fn(struct write *write);
+
+/* As try_once. What a try that was for nothing leaves, in memory and as warnings, is gone. */
+static int write_try_apart(const struct write *write, write_try_fn *try_once)
+{
+    struct api_call *call = write->call;
+    struct arena *arena = call->arena;
+    size_t warnings = call->warning_count;
+    struct write again = *write;
+
+    call->arena = arena_create();
+
+    int r = try_once(&again);
+
+    if (r > 0) {
+        while (call->warning_count > warnings)
+            call->reply->warnings[--call->warning_count] = NULL;
+        call->place = (struct kv_guard){ 0 };
+        arena_destroy(call->arena);
+    } else {
+        arena_adopt(arena, call->arena);
+    }
+    call->arena = arena;
+    return r;
+}
+
+/* It is for a version of the object that is not there any more, and need not wait to hear of it. */
+static bool write_names_version(const struct write *write)
+{
+    const cJSON *sent = write->sent;
+    cJSON *patch = NULL;
+
+    if (!sent && call_body(write->call, &patch) == 0)
+        sent = patch;
+    for (const cJSON *item = cJSON_IsArray(sent) ? sent->child : NULL; item; item = item->next) {
+        if (str_equal(json_string(json_get(item, "path"), ""), "/metadata/resourceVersion"))
+            return true;
+    }
+    return write_is_version(json_string(json_path(sent, "metadata", "resourceVersion", NULL), ""));
+}
+
+/* A writer that names no version tries until its write is made. */
+static int write_try_until_made(const struct write *write, write_try_fn *try_once)
+{
+    struct api_call *call = write->call;
+    CLEANUP(turn_endp)
+    struct turn turn = { .turns = &call->api->turns,
+                         .key = stored_key(call->arena, call->resource, call->route.ns,
+                                           call->route.name) };
+    int r = 1;
+
+    if (turn_is_due(&turn) && !write_names_version(write))
+        (void)turn_take(&turn);
+    do {
+        r = write_try_apart(write, try_once);
+    } while (r > 0 && (turn.taken || !write_names_version(write)) && turn_take(&turn));
+    return r > 0 ? call_fail_changed(call, call->route.name) : r;
+}
+
+static int write_take_sent(struct write *write)
+{
+    write->object = arena_own(write->call->arena, json_copy(write->sent), json_free);
+    return 0;
+}
+
+int call_update(struct api_call *call)
+{
+    struct write write = { .call = call,
+                           .subresource = call->route.subresource,
+                           .change = write_take_sent };
+    cJSON *object;
+
+    if (write_check_options(call, WRITE_OBJECT, "UpdateOptions") < 0 ||
+        call_body(call, &object) < 0 || write_decode(&write, object, false) < 0 ||
+        write_check_names(&write) < 0)
+        return -1;
+    write.sent = write.object;
+    return write_try_until_made(&write, call->resource->creates_on_update ? write_change_or_create
+                                                                          : write_change_live);
+}
+
+/* --- patches ---------------------------------------------------------------------------------- */
+
+static int write_refuse_patch(struct api_call *call, const struct error *err)
+{
+    if (err->code == ERROR_CONFLICT)
+        return call_fail(call, 422, "Invalid", "the patch does not fit the object: %s",
+                         err->message);
+    if (err->code == ERROR_INTERNAL)
+        return call_fail(call, 500, NULL, "%s", err->message);
+    return call_fail_error(call, err);
+}
+
+static int write_change_by_json(struct write *write)
+{
+    struct error err;
+    cJSON *patch, *object;
+
+    if (call_body(write->call, &patch) < 0)
+        return -1;
+    if (json_patch_apply(write->call->arena, write->live, patch, &object, &err) < 0)
+        return write_refuse_patch(write->call, &err);
+    return write_decode(write, object, true);
+}
+
+static int write_change_by_merge(struct write *write)
+{
+    cJSON *patch;
+
+    if (call_body(write->call, &patch) < 0)
+        return -1;
+    if (!cJSON_IsObject(patch))
+        return call_fail(write->call, 400, "BadRequest", "a merge patch must be an object");
+    return write_decode(write, merge_patch_apply(write->call->arena, write->live, patch), true);
+}
+
+static int write_change_by_strategic(struct write *write)
+{
+    struct error err;
+    cJSON *patch, *object;
+
+    if (call_body(write->call, &patch) < 0)
+        return -1;
+    if (strategic_patch_apply(write->call->arena, write->call->resource->schema, write->live, patch,
+                              &object, &err) < 0)
+        return write_refuse_patch(write->call, &err);
+    write->any_kind = true;
+    return write_decode(write, object, true);
+}
+
+/* live NULL: the object is made. */
+static int write_change_by_apply(struct write *write)
+{
+    struct api_call *call = write->call;
+    const struct managed_fields_write fields = {
+        .resource = call->resource,
+        .subresource = write->subresource,
+        .manager = call->query.field_manager,
+        .now_us = clock_wall_us(call->api->clock),
+    };
+    const cJSON *status = NULL;
+    struct error err;
+    cJSON *applied, *object;
+
+    if (call_body(call, &applied) < 0)
+        return -1;
+
+    int r = managed_fields_apply(call->arena, &fields, write->live, applied, call->query.force,
+                                 &object, &status, &err);
+    if (r == -ERROR_CONFLICT)
+        return call_fail_status(call, status);
+    if (r < 0)
+        return write_refuse_patch(call, &err);
+    write->managed = true;
+    return write_decode(write, object, true);
+}
+
+static const struct {
+    const char *media_type;
+    int (*change)(struct write *write);
+} PATCHES[] = {
+    { "application/json-patch+json", write_change_by_json },
+    { "application/merge-patch+json", write_change_by_merge },
+    { "application/strategic-merge-patch+json", write_change_by_strategic },
+    { "application/apply-patch+yaml", write_change_by_apply },
+};
+
+/* An apply makes the object if it is not there. */
+int call_patch(struct api_call *call)
+{
+    const char *type = call->request->content_type ? call->request->content_type : "";
+    struct write write = { .call = call, .subresource = call->route.subresource };
+
+    for (size_t i = 0; i < ARRAY_LEN(PATCHES); i++) {
+        if (media_type_is(type, PATCHES[i].media_type))
+            write.change = PATCHES[i].change;
+    }
+    if (!write.change || (write.change == write_change_by_strategic && call->resource->custom))
+        return call_fail(call, 415, "UnsupportedMediaType",
+                         "%s takes no patch of this media type; any object takes "
+                         "application/json-patch+json, application/merge-patch+json and "
+                         "application/apply-patch+yaml",
+                         call->resource->kind.plural);
+
+    bool applies = write.change == write_change_by_apply;
+
+    if (write_check_options(call, applies ? WRITE_APPLY : WRITE_PATCH, "PatchOptions") < 0)
+        return -1;
+    return write_try_until_made(&write, applies ? write_change_or_create : write_change_live);
 }

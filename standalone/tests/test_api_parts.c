@@ -8,11 +8,9 @@
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "standalone/api/api.h"
-#include "standalone/api/collector_plan.h"
-#include "standalone/api/delete_plan.h"
 #include "standalone/api/protobuf.h"
-#include "standalone/api/route.h"
-#include "standalone/api/selector.h"
+#include "standalone/api/request.h"
+#include "standalone/api/selection.h"
 #include "standalone/server/users.h"
 
 static const struct {
@@ -57,7 +55,7 @@ static const struct {
     { "HEAD", "/api/v1/namespaces/x/secrets", "limit=1", true },
     { "GET", "/apis/g.io/v1/tasks", "labelSelector=a+in+(b)&watch=false", true },
     { "DELETE", "/api/v1/namespaces/x/secrets", "", true },
-    { "GET", "/api/v1/secrets", "timeoutSeconds=x", true }, /* which is refused, as a list */
+    { "GET", "/api/v1/secrets", "limit=x", true }, /* which is refused, as a list */
     { "GET", "/api/v1/secrets", "watch=1", false },
     { "GET", "/api/v1/namespaces/x/secrets/a", "", false },
     { "DELETE", "/api/v1/namespaces/x/secrets/a", "", false },
@@ -98,130 +96,108 @@ static const struct {
     { "a=1 b=x", -1 },
 };
 
-TEST(a_set_of_labels_has_as_many_values_as_fit_into_a_request)
+static const struct resource CONFIGMAPS = {
+    .kind = { .group = "", .version = "v1", .plural = "configmaps", .namespaced = true }
+};
+
+/* -1: the selector cannot be read. */
+static int selects(const char *labels, const char *fields, const char *object)
 {
-    const char *set = "zz, b9999, zz";
-    const struct label_selector *selector;
-    const char *why = "";
+    struct selection selection;
+    struct error err = { 0 };
+    int r = selection_parse(arena, &CONFIGMAPS, labels, fields, &selection, &err);
 
-    for (int i = 0; i < 1000; i++)
-        set = arena_printf(arena, "%s,v%d", set, i);
-
-    int r = label_selector_parse(
-        arena, arena_printf(arena, "k in (%s),k notin (v500,%s0)", set, set), &selector, &why);
-
-    ck_assert_msg(r == 0, "%s", why);
-    ck_assert(label_selector_matches(
-        selector, parsed(arena, "{\"metadata\":{\"labels\":{\"k\":\"v999\"}}}")));
-    for (size_t i = 0; i < 1000; i++) {
-        const char *label = arena_printf(arena, "{\"metadata\":{\"labels\":{\"k\":\"v%zu\"}}}", i);
-
-        ck_assert_int_eq(label_selector_matches(selector, parsed(arena, label)), i == 999);
-    }
-    ck_assert(!label_selector_matches(
-        selector, parsed(arena, "{\"metadata\":{\"labels\":{\"k\":\"other\"}}}")));
+    ck_assert_int_eq(r < 0, *err.message != '\0');
+    return r < 0 ? -1 : selection_matches(&selection, parsed(arena, object));
 }
 
 TEST_EACH(a_label_selector_selects, SELECTORS)
 {
-    const cJSON *object = parsed(arena, "{\"metadata\":{\"labels\":{\"a\":\"1\",\"b\":\"x\"}}}");
-    const struct label_selector *selector;
-    const char *why = "";
-    int r = label_selector_parse(arena, SELECTORS[_i].selector, &selector, &why);
-
-    ck_assert_int_eq(r < 0, SELECTORS[_i].matches < 0);
-    ck_assert_int_eq(r < 0, *why != '\0');
-    if (r == 0)
-        ck_assert_int_eq(label_selector_matches(selector, object), SELECTORS[_i].matches);
+    ck_assert_int_eq(selects(SELECTORS[_i].selector, "",
+                             "{\"metadata\":{\"labels\":{\"a\":\"1\",\"b\":\"x\"}}}"),
+                     SELECTORS[_i].matches);
 }
 
-#define QUALIFIED                                                                                  \
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "    \
-    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "         \
-    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+TEST(a_set_of_labels_has_as_many_values_as_fit_into_a_request)
+{
+    const char *set = "zz, b9999, zz";
 
-/* As a kube-apiserver 1.34 says it. */
+    for (int i = 0; i < 1000; i++)
+        set = arena_printf(arena, "%s,v%d", set, i);
+    set = arena_printf(arena, "k in (%s),k notin (v500,%s0)", set, set);
+    ck_assert_int_eq(selects(set, "", "{\"metadata\":{\"labels\":{\"k\":\"v998\"}}}"), 0);
+    ck_assert_int_eq(selects(set, "", "{\"metadata\":{\"labels\":{\"k\":\"v999\"}}}"), 1);
+    ck_assert_int_eq(selects(set, "", "{\"metadata\":{\"labels\":{\"k\":\"other\"}}}"), 0);
+}
+
 static const struct {
-    const char *selector, *words;
-} KEYS[] = {
-    { "x/y/z=1", "\"x/y/z\": a qualified name " QUALIFIED
-                 " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')" },
-    { "!/x", "\"/x\": prefix part must be non-empty" },
-    { "x/ notin (@)", "\"x/\": name part must be non-empty; name part " QUALIFIED },
-    { "a,-b>@", "\"-b\": name part " QUALIFIED },
-    { "\\\"@/\"",
-      "\"\\\\\\\"@/\\\"\": prefix part a lowercase RFC 1123 subdomain must consist of "
-      "lower case alphanumeric characters, '-' or '.', and must start and end with an "
-      "alphanumeric character (e.g. 'example.com', regex used for validation is "
-      "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'); name part " QUALIFIED },
+    const char *selector;
+    int matches; /* -1: it cannot be read */
+} FIELDS[] = {
+    { "", 1 },
+    { "metadata.name=a", 1 },
+    { "metadata.name==a,metadata.namespace!=b", 0 },
+    { "metadata.name!=x", 1 },
+    { "metadata.name=\\,\\=", 0 },
+    { "metadata.name", -1 },
+    { "data.k=v", -1 },
 };
 
-TEST_EACH(a_key_that_is_none_is_refused_alone_with_all_its_rules, KEYS)
+TEST_EACH(a_field_selector_selects, FIELDS)
 {
-    const struct label_selector *selector;
-    const char *why = "";
-
-    ck_assert_int_lt(label_selector_parse(arena, KEYS[_i].selector, &selector, &why), 0);
-    ck_assert_str_eq(why, arena_printf(arena,
-                                       "unable to parse requirement: <nil>: Invalid value: "
-                                       "%s",
-                                       KEYS[_i].words));
+    ck_assert_int_eq(
+        selects("", FIELDS[_i].selector, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"}}"),
+        FIELDS[_i].matches);
 }
 
-TEST(a_long_key_is_cut_and_its_rules_are_not)
+TEST(a_selector_has_no_requirements_without_end)
 {
-    static const char FILLINGS[] = { 'x', '"', '\\', '\x01', '\x7f' };
-    const struct label_selector *selector;
-    char key[400];
+    const char *text = "k";
 
-    for (size_t i = 0; i < sizeof(FILLINGS); i++) {
-        const char *why = "";
-
-        memset(key, FILLINGS[i], sizeof(key));
-        memcpy(key + sizeof(key) - 3, "/-", 3);
-        ck_assert_int_lt(label_selector_parse(arena, key, &selector, &why), 0);
-        ck_assert_ptr_nonnull(strstr(why, "\"...: prefix part"));
-        ck_assert_ptr_nonnull(strstr(why, "; name part " QUALIFIED));
-    }
+    for (int i = 1; i < SELECTION_MAX_REQUIREMENTS; i++)
+        text = arena_printf(arena, "%s,k%d", text, i);
+    ck_assert_int_eq(selects(text, "", "{}"), 0);
+    ck_assert_int_eq(selects(arena_printf(arena, "%s,more", text), "", "{}"), -1);
 }
 
-static const char *actions(const char *live, const char *policy)
-{
-    static const char *const NAMES[] = { "now", "mark", "nothing" };
-    const struct delete_options options = { NULL, NULL, policy, -1, false };
-    cJSON *object = NULL;
-    enum delete_action action = delete_plan(arena, parsed(arena, live), &options, 0, &object);
+static const struct {
+    const char *header;
+    bool is;
+} MEDIA_TYPES[] = {
+    { "application/json", true },
+    { " Application/JSON ; charset=utf-8", true },
+    { "application/json;", true },
+    { "application/jsonx", false },
+    { "application/json-patch+json", false },
+    { "application", false },
+    { "", false },
+};
 
-    return arena_printf(
-        arena, "%s %s", NAMES[action],
-        object ? json_text(arena, json_path(object, "metadata", "finalizers", NULL), NULL) : "-");
+TEST_EACH(a_media_type_may_have_parameters, MEDIA_TYPES)
+{
+    ck_assert_int_eq(media_type_is(MEDIA_TYPES[_i].header, "application/json"), MEDIA_TYPES[_i].is);
 }
 
-TEST(the_policy_of_a_deletion_decides_its_finalizers)
-{
-    ck_assert_str_eq(actions("{\"metadata\":{}}", ""), "now -");
-    ck_assert_str_eq(actions("{\"metadata\":{\"finalizers\":[\"a\"]}}", "Background"),
-                     "mark [\"a\"]");
-    ck_assert_str_eq(actions("{\"metadata\":{}}", "Foreground"), "mark [\"foregroundDeletion\"]");
-    ck_assert_str_eq(actions("{\"metadata\":{}}", "Orphan"), "mark [\"orphan\"]");
-    ck_assert_str_eq(actions("{\"metadata\":{\"finalizers\":[\"orphan\"]}}", "Background"),
-                     "now -");
-    ck_assert_str_eq(
-        actions("{\"metadata\":{\"deletionTimestamp\":\"x\",\"finalizers\":[\"a\"]}}", ""),
-        "nothing [\"a\"]");
-}
+static const struct {
+    const char *accept;
+    enum format_type type;
+} FORMATS[] = {
+    { NULL, FORMAT_OBJECT },
+    { "application/json", FORMAT_OBJECT },
+    { "text/html", FORMAT_OBJECT },
+    { "application/vnd.kubernetes.protobuf,application/json", FORMAT_OBJECT },
+    { "application/json;as=Table;v=v1;g=meta.k8s.io,application/json", FORMAT_TABLE },
+    { "application/json;as=Table;v=v7;g=meta.k8s.io,application/json", FORMAT_OBJECT },
+    { "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1, "
+      "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+      FORMAT_METADATA },
+    { "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", FORMAT_AGGREGATED },
+    { "application/com.github.proto-openapi.spec.v2@v1.0+protobuf", FORMAT_PROTOBUF },
+};
 
-TEST(one_owner_that_is_there_is_enough)
+TEST_EACH(the_first_form_that_can_be_answered_is_taken, FORMATS)
 {
-    const enum owner_state solid[] = { OWNER_SOLID }, missing[] = { OWNER_MISSING },
-                           both[] = { OWNER_MISSING, OWNER_SOLID },
-                           waiting[] = { OWNER_MISSING, OWNER_WAITING };
-
-    ck_assert_int_eq(collector_plan(NULL, 0), COLLECT_NOTHING);
-    ck_assert_int_eq(collector_plan(solid, 1), COLLECT_NOTHING);
-    ck_assert_int_eq(collector_plan(missing, 1), COLLECT_DELETE);
-    ck_assert_int_eq(collector_plan(both, 2), COLLECT_DROP_REFERENCES);
-    ck_assert_int_eq(collector_plan(waiting, 2), COLLECT_DELETE_FOREGROUND);
+    ck_assert_int_eq(format_of(arena, FORMATS[_i].accept).type, FORMATS[_i].type);
 }
 
 /* As kubectl create namespace x sends it. */

@@ -34,18 +34,16 @@ TEST(refusals_name_place_and_field_and_the_rest_is_made)
     import_into(second_api, TEXT);
     ck_assert_str_eq(
         import_refusals,
-        "f.yaml: document 2, item 2, line 7: ConfigMap b: ConfigMap in version \"v1\" cannot be "
-        "handled "
-        "as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type "
+        "f.yaml: document 2, item 2, line 7: ConfigMap b: this is no ConfigMap: "
+        "json: cannot unmarshal number into Go struct field ConfigMap.data of type "
         "string\n"
         "f.yaml: document 3, line 9: Task new/t: Task.propeller.propeller.abstractmachines.fr "
         "\"t\" is "
         "invalid: spec.priority: Invalid value: 101: spec.priority in body should be less than or "
         "equal "
         "to 100\n"
-        "f.yaml: document 4, line 11: Task new/u: Task in version \"v1\" cannot be handled as a "
-        "Task: "
-        "strict decoding error: unknown field \"spec.priorty\"\n"
+        "f.yaml: document 4, line 11: Task new/u: this is no Task: "
+        "unknown fields: \"spec.priorty\"\n"
         "f.yaml: document 5, line 13: Deployment d: apps/v1 Deployment is not served here\n"
         "f.yaml: document 7, line 17: object without a name: not an object of the Kubernetes API\n"
         "f.yaml: document 8, line 19: ConfigMap without a name: metadata.name is missing\n"
