@@ -38,21 +38,16 @@ static void collector_note(struct collector *collector, const char *key)
 }
 
 size_t collector_dependents(struct collector *collector, struct arena *arena, const char *uid,
-                            enum collector_dependents which, size_t *position,
-                            const char *const **ret)
+                            bool blocking, const char *const **ret)
 {
     struct map *set = map_get(collector->dependents, uid);
-    size_t len = 0;
+    const char **keys = arena_array(arena, const char *, COLLECTOR_BATCH);
+    size_t len = 0, position = 0;
     const char *key;
     void *value;
 
-    if (!set)
-        return 0;
-
-    const char **keys = arena_array(arena, const char *, COLLECTOR_BATCH);
-
-    while (len < COLLECTOR_BATCH && map_next(set, position, &key, &value)) {
-        if (which == COLLECTOR_ALL || value == BLOCKS)
+    while (set && len < COLLECTOR_BATCH && map_next(set, &position, &key, &value)) {
+        if (!blocking || value == BLOCKS)
             keys[len++] = arena_strdup(arena, key);
     }
     *ret = keys;
@@ -293,9 +288,6 @@ static void collector_look_at(struct collector *collector, const char *key)
     case COLLECTOR_MORE:
         collector_note(collector, key);
         break;
-    case COLLECTOR_OWNER:
-        map_set(collector->owners, key, MARK);
-        break;
     case COLLECTOR_LATER:
         if (!map_len(collector->later))
             collector->later_ms =
@@ -305,30 +297,24 @@ static void collector_look_at(struct collector *collector, const char *key)
     }
 }
 
-static struct map *collector_take_todo(struct collector *collector)
+/* Takes what is in the set, and leaves an empty one. */
+static void collector_for_each(struct collector *collector, struct map **set,
+                               void (*function)(struct collector *collector, const char *key))
 {
-    struct map *todo = collector->todo;
-
-    collector->todo = map_create(NULL);
-    return todo;
-}
-
-/* What was noted since the last time: all of it, or it waits in bulk. */
-static void collector_work_on_todo(struct collector *collector)
-{
-    struct map *todo = collector_take_todo(collector);
-    bool is_bulk = map_len(todo) > COLLECTOR_BATCH;
+    struct map *all = *set;
     size_t position = 0;
     const char *key;
     void *value;
 
-    while (map_next(todo, &position, &key, &value)) {
-        if (is_bulk)
-            map_set(collector->bulk, key, MARK);
-        else
-            collector_look_at(collector, key);
-    }
-    map_destroy(todo);
+    *set = map_create(NULL);
+    while (map_next(all, &position, &key, &value))
+        function(collector, key);
+    map_destroy(all);
+}
+
+static void collector_put_off(struct collector *collector, const char *key)
+{
+    map_set(collector->bulk, key, MARK);
 }
 
 static void collector_work_on_bulk(struct collector *collector)
@@ -348,50 +334,16 @@ static void collector_work_on_bulk(struct collector *collector)
     }
 }
 
-static bool collector_is_busy(const struct collector *collector)
-{
-    return map_len(collector->todo) || map_len(collector->bulk) || map_len(collector->going);
-}
-
-static void collector_work_on_owners(struct collector *collector)
-{
-    struct map *owners = collector->owners;
-    size_t position = 0;
-    const char *key;
-    void *value;
-
-    if (collector_is_busy(collector) || !map_len(owners))
-        return;
-    collector->owners = map_create(NULL);
-    collector->owners_turn = true;
-    while (map_next(owners, &position, &key, &value))
-        collector_look_at(collector, key);
-    collector->owners_turn = false;
-    map_destroy(owners);
-}
-
-static void collector_retry(struct collector *collector)
-{
-    size_t position = 0;
-    const char *key;
-    void *value;
-
-    if (!map_len(collector->later) || clock_monotonic_ms(&CLOCK_SYSTEM) < collector->later_ms)
-        return;
-    while (map_next(collector->later, &position, &key, &value))
-        collector_note(collector, key);
-    map_destroy(collector->later);
-    collector->later = map_create(NULL);
-}
-
-/* Whether there is more to do at once. */
+/* What was noted since the last time is looked at, or waits in bulk. Whether there is more to do at once. */
 static bool collector_work(struct collector *collector)
 {
-    collector_retry(collector);
-    collector_work_on_todo(collector);
+    if (map_len(collector->later) && clock_monotonic_ms(&CLOCK_SYSTEM) >= collector->later_ms)
+        collector_for_each(collector, &collector->later, collector_note);
+    collector_for_each(collector, &collector->todo,
+                       map_len(collector->todo) > COLLECTOR_BATCH ? collector_put_off
+                                                                  : collector_look_at);
     collector_work_on_bulk(collector);
-    collector_work_on_owners(collector);
-    return collector_is_busy(collector);
+    return map_len(collector->todo) || map_len(collector->bulk) || map_len(collector->going);
 }
 
 static void collector_wait_for_more(struct collector *collector)
@@ -429,8 +381,7 @@ static void collector_release(struct collector *collector)
 {
     kv_watch_close(collector->watch);
     struct map *const maps[] = { collector->dependents, collector->sweeps, collector->todo,
-                                 collector->bulk,       collector->going,  collector->owners,
-                                 collector->later };
+                                 collector->bulk,       collector->going,  collector->later };
 
     for (size_t i = 0; i < ARRAY_LEN(maps); i++)
         map_destroy(maps[i]);
@@ -449,7 +400,6 @@ int collector_create(struct api *api, struct collector **ret, struct error *err)
     collector->todo = map_create(NULL);
     collector->bulk = map_create(NULL);
     collector->going = map_create(NULL);
-    collector->owners = map_create(NULL);
     collector->later = map_create(NULL);
     collector->timeline = timeline_create(api->clock);
     pthread_mutex_init(&collector->lock, NULL);

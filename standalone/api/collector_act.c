@@ -152,64 +152,15 @@ static enum owner_state collector_owner_state(const cJSON *reference, const cJSO
     return collector_is_waiting(owner) ? OWNER_WAITING : OWNER_SOLID;
 }
 
-static bool collector_judge_waiting(const cJSON *object, const char *uid)
-{
-    (void)uid;
-    return collector_is_waiting(object);
-}
-
-/* One of its dependents waits in the foreground: it may be in a circle of owners. All are looked at, once, for the
- * object is deleted next. *ret_any: there are dependents. 1, 0, or less: one cannot be read. */
-static int collector_has_waiting_dependent(struct collector *collector,
-                                           const struct collector_subject *subject, bool *ret_any)
-{
-    size_t position = 0, len;
-
-    *ret_any = false;
-    do {
-        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-        const char *const *keys = NULL;
-
-        len = collector_dependents(collector, arena, collector_uid(subject), COLLECTOR_ALL,
-                                   &position, &keys);
-        for (size_t i = 0; i < len; i++) {
-            int r = collector_judge(collector, keys[i], collector_judge_waiting, NULL);
-
-            *ret_any = true;
-            if (r)
-                return r;
-        }
-    } while (len == COLLECTOR_BATCH);
-    return 0;
-}
-
-/* Its owners do not wait for it any more. */
-static bool collector_unblock(struct collector *collector, struct arena *arena,
-                              const struct collector_subject *subject)
-{
-    cJSON *references = json_array(arena);
-
-    json_for_each (reference, collector_owners(subject->object)) {
-        cJSON *copy = json_copy(reference);
-
-        if (collector_blocks(copy))
-            json_set_bool(copy, "blockOwnerDeletion", false);
-        json_add(references, copy);
-    }
-    return collector_write(collector, arena, subject, "ownerReferences", references);
-}
-
-/* As the collector of a cluster: a circle of owners that all wait is broken where it closes. */
+/* Its dependents go before it, for its owner waits for all of them. */
 static bool collector_delete_for_owner(struct collector *collector, struct arena *arena,
                                        const struct collector_subject *subject)
 {
-    bool any;
-    int r = collector_has_waiting_dependent(collector, subject, &any);
+    const char *const *keys;
+    size_t len = collector_dependents(collector, arena, collector_uid(subject), false, &keys);
 
-    if (r < 0 || (r > 0 && !collector_unblock(collector, arena, subject)))
-        return false;
     return collector_delete(collector, arena, subject->key, subject->object,
-                            any ? POLICY_FOREGROUND : NULL);
+                            len ? POLICY_FOREGROUND : NULL);
 }
 
 /* One owner that is there keeps the object; references to the others go. */
@@ -296,9 +247,8 @@ static enum collector_outcome collector_await_dependents(struct collector *colle
                                                          const struct collector_subject *subject)
 {
     const char *uid = collector_uid(subject);
-    const char *const *keys = NULL;
-    size_t len =
-        collector_dependents(collector, arena, uid, COLLECTOR_BLOCKING, &(size_t){ 0 }, &keys);
+    const char *const *keys;
+    size_t len = collector_dependents(collector, arena, uid, true, &keys);
 
     for (size_t i = 0; i < len; i++) {
         int r = collector_judge(collector, keys[i], collector_judge_waited_for, uid);
@@ -335,8 +285,8 @@ static enum collector_outcome collector_orphan_dependents(struct collector *coll
                                                           const struct collector_subject *subject)
 {
     const char *uid = collector_uid(subject);
-    const char *const *keys = NULL;
-    size_t len = collector_dependents(collector, arena, uid, COLLECTOR_ALL, &(size_t){ 0 }, &keys);
+    const char *const *keys;
+    size_t len = collector_dependents(collector, arena, uid, false, &keys);
 
     for (size_t i = 0; i < len; i++) {
         if (!collector_disown(collector, keys[i], uid))
@@ -483,10 +433,9 @@ enum collector_outcome collector_act(struct collector *collector, struct arena *
         return COLLECTOR_DONE;
     if (delete_has_finalizer(subject.object, FINALIZER_ORPHAN))
         return collector_orphan_dependents(collector, arena, &subject);
-    if (!delete_has_finalizer(subject.object, FINALIZER_FOREGROUND))
-        return COLLECTOR_DONE;
-    return collector->owners_turn ? collector_await_dependents(collector, arena, &subject)
-                                  : COLLECTOR_OWNER;
+    if (delete_has_finalizer(subject.object, FINALIZER_FOREGROUND))
+        return collector_await_dependents(collector, arena, &subject);
+    return COLLECTOR_DONE;
 }
 
 /* --- Events ----------------------------------------------------------------------------------- */

@@ -38,10 +38,6 @@ struct collector {
      * through from position on: */
     struct map *todo, *bulk, *going;
     size_t position;
-    /* Owners that wait for their dependents have their turn when these were all looked at: else those would
-     * take for a reason to stay that the owner, kept by another finalizer, waits no more. */
-    struct map *owners;
-    bool owners_turn;
     struct map *later; /* those that could not be done */
     int64_t later_ms;  /* when they are looked at again */
     int64_t events_due_ms;
@@ -55,14 +51,10 @@ struct collector_sweep {
 };
 void collector_sweep_destroy(void *pointer);
 
-enum collector_dependents {
-    COLLECTOR_ALL,      /* at most a batch of them; there may be more */
-    COLLECTOR_BLOCKING, /* those that the owner waits for */
-};
-/* Keys only, they may be stale; in the arena. *position: 0, or where those of before ended. */
+/* At most a batch of them; there may be more. blocking: those that the owner waits for. Keys only, they may be stale;
+ * in the arena. */
 size_t collector_dependents(struct collector *collector, struct arena *arena, const char *uid,
-                            enum collector_dependents which, size_t *position,
-                            const char *const **ret);
+                            bool blocking, const char *const **ret);
 
 const cJSON *collector_owners(const cJSON *object); /* metadata.ownerReferences */
 bool collector_blocks(
@@ -76,8 +68,7 @@ const char *collector_owner_key(const struct collector *collector, struct arena 
 
 enum collector_outcome {
     COLLECTOR_DONE,
-    COLLECTOR_MORE,  /* when the events of what was done were taken */
-    COLLECTOR_OWNER, /* it is not its turn */
+    COLLECTOR_MORE,  /* to be looked at again when the events of what was done were taken */
     COLLECTOR_LATER, /* it cannot be done now */
 };
 /* Looks at the object of a key and does what is due. */

@@ -7,10 +7,6 @@
 #include "standalone/api/stored.h"
 #include "standalone/schema/object_meta.h"
 
-/* Deletions of a collection whose writes share a sync; at most so many, of objects of about so many bytes. */
-#define MAX_BATCH 256
-#define MAX_BATCH_BYTES ((size_t)1 << 20)
-
 /* --- what a deletion does to an object -------------------------------------------------------- */
 
 bool delete_has_finalizer(const cJSON *object, const char *name)
@@ -96,14 +92,6 @@ static cJSON *delete_marked(struct arena *arena, const cJSON *live,
 
 /* --- one object ------------------------------------------------------------------------------- */
 
-/* What is to be done about one object, decided on it as it is. */
-struct deletion {
-    enum delete_outcome outcome; /* when the change is made */
-    cJSON *object;               /* as delete_object gives it */
-    struct kv_change *change;    /* NULL: none */
-    size_t bytes;                /* of what was read */
-};
-
 static bool delete_is_immortal(const struct resource *resource, const char *name)
 {
     return str_equal(resource->storage, "core/namespaces") &&
@@ -111,66 +99,41 @@ static bool delete_is_immortal(const struct resource *resource, const char *name
             str_equal(name, "kube-public"));
 }
 
-static void delete_plan(struct api *api, struct arena *arena, const struct resource *resource,
-                        const struct kv_value *value, const struct delete_options *options,
-                        struct kv_change *room, struct deletion *deletion)
+static bool delete_is_met(const struct delete_options *options, const cJSON *object)
 {
-    cJSON *marked = delete_marked(arena, deletion->object, options, clock_wall_us(api->clock));
+    return (!options->uid || str_equal(options->uid, object_meta_text(object, "uid"))) &&
+           (!options->resource_version ||
+            str_equal(options->resource_version, object_meta_text(object, "resourceVersion")));
+}
 
-    deletion->outcome = marked ? DELETE_PENDING : DELETE_DONE;
-    if (marked && json_equal(marked, deletion->object))
-        return; /* it is being deleted already, and nothing changes */
-    *room = (struct kv_change){ .key = value->key, .expected = value->revision };
-    if (marked) {
-        deletion->object = marked;
-        room->text = stored_text(arena, resource, arena_own(arena, json_copy(marked), json_free),
-                                 &room->len);
-        stored_set_version(marked, value->revision); /* until it is written */
+/* Deletes or marks the object, which was read as it is. *ret_object is it or the marked one, with its version. */
+static enum delete_outcome delete_write(struct api *api, struct arena *arena,
+                                        const struct resource *resource,
+                                        const struct kv_value *value,
+                                        const struct delete_options *options, cJSON **ret_object,
+                                        struct error *err)
+{
+    cJSON *live = *ret_object;
+    cJSON *marked = delete_marked(arena, live, options, clock_wall_us(api->clock));
+    bool is_same = marked && json_equal(marked, live);
+    uint64_t revision = value->revision;
+    size_t len;
+    int r = 0;
+
+    if (marked)
+        *ret_object = marked;
+    if (!marked && !options->dry_run) {
+        r = kv_delete(api->kv, value->key, value->revision, &revision, err);
+    } else if (marked && !is_same && !options->dry_run) {
+        const char *text =
+            stored_text(arena, resource, arena_own(arena, json_copy(marked), json_free), &len);
+
+        r = kv_put(api->kv, value->key, text, len, value->revision, &revision, err);
     }
-    if (!options->dry_run)
-        deletion->change = room;
-}
-
-/* Any failure is final; else the change, which is in the room, is to be made, and settled. */
-static void delete_decide(struct api *api, struct arena *arena, const struct resource *resource,
-                          const char *ns, const char *name, const struct delete_options *options,
-                          struct kv_change *room, struct deletion *ret, struct error *err)
-{
-    struct kv_value value;
-    cJSON *object = NULL;
-
-    *ret = (struct deletion){ .outcome = DELETE_FAILED };
-
-    int r = kv_get(api->kv, arena, stored_key(arena, resource, ns, name), 0, &value, err);
-    if (r == 0)
-        r = stored_tree(arena, resource, &value, 0, &object, err);
-    if (r == -ERROR_NOT_FOUND)
-        ret->outcome = DELETE_NOT_FOUND;
     if (r < 0)
-        return;
-    ret->object = object;
-    ret->bytes = value.len;
-    if ((options->uid && !str_equal(options->uid, object_meta_text(object, "uid"))) ||
-        (options->resource_version &&
-         !str_equal(options->resource_version, object_meta_text(object, "resourceVersion"))))
-        ret->outcome = DELETE_PRECONDITION;
-    else if (delete_is_immortal(resource, name))
-        ret->outcome = DELETE_FORBIDDEN;
-    else
-        delete_plan(api, arena, resource, &value, options, room, ret);
-}
-
-/* What came of the change; DELETE_FAILED with a conflict: to be decided again. */
-static void delete_settle(struct deletion *deletion)
-{
-    const struct kv_change *change = deletion->change;
-
-    if (!change)
-        return;
-    if (change->r == 0)
-        stored_set_version(deletion->object, change->revision);
-    else
-        deletion->outcome = change->r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;
+        return r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;
+    stored_set_version(*ret_object, revision);
+    return marked ? DELETE_PENDING : DELETE_DONE;
 }
 
 /* DELETE_FAILED with a conflict: somebody else was faster. */
@@ -179,19 +142,20 @@ static enum delete_outcome delete_try(struct api *api, struct arena *arena,
                                       const char *name, const struct delete_options *options,
                                       cJSON **ret_object, struct error *err)
 {
-    struct deletion deletion;
-    struct kv_change change;
+    struct kv_value value;
 
-    *err = (struct error){ 0 };
-    delete_decide(api, arena, resource, ns, name, options, &change, &deletion, err);
-    *ret_object = deletion.object;
-    if (!deletion.change)
-        return deletion.outcome;
-    kv_write_all(api->kv, &change, 1);
-    delete_settle(&deletion);
-    if (deletion.outcome == DELETE_FAILED)
-        *err = change.err;
-    return deletion.outcome;
+    *ret_object = NULL;
+
+    int r = kv_get(api->kv, arena, stored_key(arena, resource, ns, name), 0, &value, err);
+    if (r == 0)
+        r = stored_tree(arena, resource, &value, 0, ret_object, err);
+    if (r < 0)
+        return r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;
+    if (!delete_is_met(options, *ret_object))
+        return DELETE_PRECONDITION;
+    if (delete_is_immortal(resource, name))
+        return DELETE_FORBIDDEN;
+    return delete_write(api, arena, resource, &value, options, ret_object, err);
 }
 
 enum delete_outcome delete_object(struct api *api, struct arena *arena,
@@ -201,14 +165,14 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
 {
     CLEANUP(turn_endp)
     struct turn turn = { .turns = &api->turns, .key = stored_key(arena, resource, ns, name) };
-    bool waits = !options->resource_version && !options->dry_run;
     enum delete_outcome outcome;
 
-    if (waits && turn_is_due(&turn))
+    if (turn_is_due(&turn))
         (void)turn_take(&turn);
     do {
         struct arena *own = arena_create(); /* what a try that was for nothing leaves is freed */
 
+        *err = (struct error){ 0 };
         outcome = delete_try(api, own, resource, ns, name, options, ret_object, err);
         if (outcome != DELETE_FAILED || err->code != ERROR_CONFLICT) {
             arena_adopt(arena, own);
@@ -216,7 +180,7 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
         }
         arena_destroy(own);
         *ret_object = NULL;
-    } while (!waits || turn_take(&turn)); /* a version that was named is another one now */
+    } while (turn_take(&turn));
     return outcome;
 }
 
@@ -355,122 +319,25 @@ int call_delete(struct api_call *call)
     return delete_refuse(call, outcome, call->route.name, &err);
 }
 
-/* --- collections ------------------------------------------------------------------------------ */
-
-/* The list as it was before is the answer; of it only the text is kept, and the names. */
-struct collection {
-    struct api_call *call;
-    struct list_writer answer;
-    struct delete_options options;
-    size_t prefix_len; /* of keys, before the name */
-    const char **names;
-    size_t len, room;
-};
-
-static void collection_release(struct collection *collection)
-{
-    list_writer_release(&collection->answer);
-}
-DEFINE_CLEANUP_OF(struct collection, collection_release)
-
-static int collection_take(void *ctx, struct arena *arena, const struct kv_value *value,
-                           cJSON *tree)
-{
-    struct collection *collection = ctx;
-    struct arena *kept = collection->call->arena;
-
-    if (collection->len == collection->room) {
-        size_t room = collection->room ? collection->room * 2 : 64;
-        const char **names = arena_array(kept, const char *, room);
-
-        if (collection->len)
-            memcpy(names, collection->names, collection->len * sizeof(*names));
-        collection->names = names;
-        collection->room = room;
-    }
-    collection->names[collection->len++] = arena_strdup(kept, value->key + collection->prefix_len);
-    return list_writer_add(&collection->answer, arena, value, tree);
-}
-
-static void collection_forget(void *ctx)
-{
-    struct collection *collection = ctx;
-
-    collection->len = 0;
-    list_writer_forget(&collection->answer);
-}
-
-static bool delete_is_good(enum delete_outcome outcome)
-{
-    return outcome == DELETE_DONE || outcome == DELETE_PENDING || outcome == DELETE_NOT_FOUND;
-}
-
-/* An object that somebody changed in between is deleted on its own. undecided: why there is no change. */
-static int collection_finish(struct collection *collection, struct arena *arena,
-                             struct deletion *deletion, const char *name,
-                             const struct error *undecided)
-{
-    struct api_call *call = collection->call;
-    struct error err;
-
-    delete_settle(deletion);
-    err = deletion->change ? deletion->change->err : *undecided;
-    if (deletion->outcome == DELETE_FAILED && err.code == ERROR_CONFLICT)
-        deletion->outcome = delete_object(call->api, arena, call->resource, call->route.ns, name,
-                                          &collection->options, &deletion->object, &err);
-    return delete_is_good(deletion->outcome) ? 0
-                                             : delete_refuse(call, deletion->outcome, name, &err);
-}
-
-/* Those from the first one on: how many were; -1 after a refusal. Nothing is decided behind one that is refused. */
-static int collection_delete(struct collection *collection, size_t first)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct api_call *call = collection->call;
-    struct deletion *deletions = arena_array(arena, struct deletion, MAX_BATCH);
-    struct kv_change *changes = arena_array(arena, struct kv_change, MAX_BATCH);
-    size_t len = 0, changes_len = 0, bytes = 0;
-    const char *const *names = collection->names + first;
-    struct error err = { 0 };
-    bool good = true;
-
-    while (good && len < MAX_BATCH && first + len < collection->len && bytes < MAX_BATCH_BYTES) {
-        struct deletion *deletion = &deletions[len];
-
-        delete_decide(call->api, arena, call->resource, call->route.ns, names[len],
-                      &collection->options, &changes[changes_len], deletion, &err);
-        changes_len += deletion->change != NULL;
-        bytes += deletion->bytes;
-        good = delete_is_good(deletion->outcome);
-        len++;
-    }
-    kv_write_all(call->api->kv, changes, changes_len);
-    for (size_t i = 0; i < len; i++) {
-        if (collection_finish(collection, arena, &deletions[i], names[i], &err) < 0)
-            return -1;
-    }
-    return (int)len;
-}
-
+/* The list as it was before is the answer. The first object that cannot be deleted ends it; objects that have gone
+ * meanwhile do not count. */
 int call_delete_collection(struct api_call *call)
 {
-    CLEANUP(collection_releasep) struct collection collection = { .call = call };
-    const struct list_taker taker = { collection_take, collection_forget, &collection };
-    struct selection selection;
-    struct list_end end;
+    CLEANUP(list_releasep) struct list list = { .keeps_keys = true };
+    struct delete_options options;
 
-    if (list_writer_begin(&collection.answer, call) < 0)
+    if (delete_read_options(call, &options) < 0 || list_read(&list, call) < 0)
         return -1;
-    collection.prefix_len = strlen(stored_key(call->arena, call->resource, call->route.ns, NULL));
-    if (call_select(call, &selection) < 0 || delete_read_options(call, &collection.options) < 0 ||
-        list_read(call, &selection, &taker, &end) < 0)
-        return -1;
-    for (size_t done = 0; done < collection.len;) {
-        int r = collection_delete(&collection, done);
+    for (size_t i = 0; i < list.len; i++) {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+        const char *name = list.keys[i] + strlen(list.range.prefix);
+        struct error err = { 0 };
+        cJSON *object;
+        enum delete_outcome outcome = delete_object(call->api, arena, call->resource,
+                                                    call->route.ns, name, &options, &object, &err);
 
-        if (r < 0)
-            return r;
-        done += (size_t)r;
+        if (outcome != DELETE_DONE && outcome != DELETE_PENDING && outcome != DELETE_NOT_FOUND)
+            return delete_refuse(call, outcome, name, &err);
     }
-    return list_writer_end(&collection.answer, &end);
+    return list_reply(&list);
 }

@@ -1,16 +1,21 @@
 /* get and list. */
-#include <assert.h>
+#include "standalone/api/read.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
-#include "standalone/api/read.h"
-#include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
 
 /* What of a list is in memory as the store has it: so many objects, or those that reach so many bytes. */
 #define MAX_CHUNK 500
 #define MAX_CHUNK_BYTES ((size_t)1 << 20)
+/* Everything in the store, should it ever be that much. */
+#define MAX_LIST ((size_t)1 << 30)
+/* While a list grows room is found for so much at a time. */
+#define ROOM_STEP ((size_t)64 << 10)
 
 int call_get(struct api_call *call)
 {
@@ -33,40 +38,26 @@ int call_get(struct api_call *call)
     return r < 0 ? call_fail_read(call, &err) : present_object(call, 200, tree);
 }
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- which revision --------------------------------------------------------------------------- */
 
-struct listing {
-    struct api_call *call;
-    struct selection selection;
-    struct kv_range range;
-    size_t limit; /* 0: all */
-    const struct list_taker *taker;
-    bool named;   /* the client says which revision: there is no other for it */
-    bool at_once; /* it has begun again */
-    size_t len;   /* so many were taken */
-    size_t remaining;
-    bool more;
-};
-
-/* A continue token: base64 of {"v":"meta.k8s.io/v1","rv":7,"start":"<key behind the prefix>"}. */
-static const char *listing_make_token(struct listing *listing, const char *last_key)
+/* A continue token: base64 of {"rv":7,"start":"<key behind the prefix>"}. */
+static const char *list_make_token(const struct list *list)
 {
-    struct arena *arena = listing->call->arena;
+    struct arena *arena = list->call->arena;
     cJSON *token = json_object(arena);
     size_t len;
 
-    json_set_string(token, "v", "meta.k8s.io/v1");
-    json_set_int(token, "rv", (int64_t)listing->range.revision);
-    json_set_string(token, "start", last_key + strlen(listing->range.prefix));
+    json_set_int(token, "rv", (int64_t)list->range.revision);
+    json_set_string(token, "start", list->range.after + strlen(list->range.prefix));
 
     const char *text = json_text(arena, token, &len);
 
     return base64_encode(arena, text, len);
 }
 
-static int listing_read_token(struct listing *listing, const char *text)
+static int list_read_token(struct list *list, const char *text)
 {
-    struct api_call *call = listing->call;
+    struct api_call *call = list->call;
     const cJSON *token = NULL;
     struct error err;
     size_t len;
@@ -76,16 +67,16 @@ static int listing_read_token(struct listing *listing, const char *text)
         json_int(json_get(token, "rv"), 0) <= 0 ||
         str_is_empty(json_string(json_get(token, "start"), "")))
         return call_fail(call, 400, "BadRequest", "the continue token cannot be read");
-    listing->range.revision = (uint64_t)json_int(json_get(token, "rv"), 0);
-    listing->range.after = arena_printf(call->arena, "%s%s", listing->range.prefix,
-                                        json_string(json_get(token, "start"), ""));
+    list->range.revision = (uint64_t)json_int(json_get(token, "rv"), 0);
+    list->range.after = arena_printf(call->arena, "%s%s", list->range.prefix,
+                                     json_string(json_get(token, "start"), ""));
     return 0;
 }
 
-/* Which revision is read: KEP-2523, "the meaning of resourceVersion". */
-static int listing_choose_revision(struct listing *listing)
+/* KEP-2523, "the meaning of resourceVersion". A client that takes any version gets all of the newest one. */
+static int list_choose_revision(struct list *list)
 {
-    struct api_call *call = listing->call;
+    struct api_call *call = list->call;
     const struct query *query = &call->query;
     bool exact = str_equal(query->resource_version_match, "Exact") ||
                  (!*query->resource_version_match &&
@@ -94,163 +85,191 @@ static int listing_choose_revision(struct listing *listing)
 
     if (call_read_version(call, &version) < 0)
         return -1;
-    listing->named = *query->continue_token || (exact && version);
+    list->limit = query->limit > 0 ? (size_t)query->limit : 0;
     if (*query->continue_token)
         return version ? call_fail(call, 400, "BadRequest",
                                    "resourceVersion and continue exclude each other")
-                       : listing_read_token(listing, query->continue_token);
+                       : list_read_token(list, query->continue_token);
     if (version > kv_revision(call->api->kv))
         return call_fail_too_large_version(call, version);
-    listing->range.revision = exact ? version : 0;
+    list->range.revision = exact ? version : 0;
+    if (str_equal(query->resource_version, "0"))
+        list->limit = 0;
     return 0;
 }
 
-/* 1: it was taken; 0: it is not selected. */
-static int listing_take_item(struct listing *listing, const struct kv_value *value)
+/* --- objects ---------------------------------------------------------------------------------- */
+
+static void list_keep_key(struct list *list, const char *key)
+{
+    struct arena *arena = list->call->arena;
+
+    if ((list->len & (list->len - 1)) == 0) { /* 0, 1, 2, 4, …: all are taken */
+        const char **keys = arena_array(arena, const char *, list->len ? 2 * list->len : 1);
+
+        if (list->len)
+            memcpy(keys, list->keys, list->len * sizeof(*keys));
+        list->keys = keys;
+    }
+    list->keys[list->len] = arena_strdup(arena, key);
+}
+
+/* tree: of the value; NULL: made in the arena if the form needs it. */
+static int list_append(struct list *list, struct arena *arena, const struct kv_value *value,
+                       cJSON *tree, struct error *err)
+{
+    const struct api_call *call = list->call;
+    const cJSON *shown;
+    size_t len;
+
+    if (list->len && !buf_append_string(&list->text, ","))
+        return error_set(err, ERROR_TOO_LARGE, "the list is too large");
+    if (!tree && call->format.type == FORMAT_OBJECT)
+        return stored_append(arena, call->resource, value, 0, &list->text, err);
+    if (!tree && stored_tree(arena, call->resource, value, 0, &tree, err) < 0)
+        return -1;
+    shown = call->format.type == FORMAT_TABLE
+                ? arena_own(arena, table_row(arena, call->resource, &list->table, tree), json_free)
+                : present_tree(arena, &call->format, call->resource, &list->table, tree);
+
+    const char *text = json_text(arena, shown, &len);
+
+    return buf_append(&list->text, text, len)
+               ? 0
+               : error_set(err, ERROR_TOO_LARGE, "the list is too large");
+}
+
+/* Nothing of the arena is needed afterwards. */
+static int list_take(struct list *list, const struct kv_value *value)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct api_request *request = list->call->request;
     cJSON *tree = NULL;
     struct error err;
-    int r = selection_takes(&listing->selection, arena, value, 0, &tree, &err);
+    int r = selection_takes(&list->selection, arena, value, 0, &tree, &err);
 
-    if (r < 0)
-        return call_fail_error(listing->call, &err);
-    return r && listing->taker->take(listing->taker->ctx, arena, value, tree) < 0 ? -1 : r;
+    if (r == 0)
+        return 0;
+    if (r < 0 || list_append(list, arena, value, tree, &err) < 0)
+        return call_fail_error(list->call, &err);
+    if (list->keeps_keys)
+        list_keep_key(list, value->key);
+    list->len++;
+    if (!request->has_room || list->text.len <= list->room)
+        return 0;
+    list->room = list->text.len + ROOM_STEP;
+    return request->has_room(request->ctx, list->room) ? 0 : call_fail_too_many(list->call);
 }
 
-/* Takes what is selected of a page, up to the limit. */
-static int listing_take_page(struct listing *listing, const struct kv_page *page)
+static bool list_is_full(const struct list *list)
 {
-    size_t i;
-
-    for (i = 0; i < page->len && (!listing->limit || listing->len < listing->limit); i++) {
-        int r = listing_take_item(listing, &page->items[i]);
-
-        if (r < 0)
-            return r;
-        listing->len += (size_t)r;
-    }
-    if (i)
-        listing->range.after = arena_strdup(listing->call->arena, page->items[i - 1].key);
-    listing->remaining = page->len - i + page->remaining;
-    listing->more = listing->remaining > 0;
-    return 0;
+    return list->limit && list->len >= list->limit;
 }
 
-/* How many come after it is counted once, where the limit of the client is reached. */
-static void listing_choose_chunk(struct listing *listing)
-{
-    struct kv_range *range = &listing->range;
-    bool selects = !selection_is_empty(&listing->selection);
-    size_t left = listing->limit && !selects ? listing->limit - listing->len : 0; /* 0: unknown */
-    bool is_last = listing->at_once || (left && left <= MAX_CHUNK);
-
-    range->limit = is_last ? left : MAX_CHUNK;
-    range->max_bytes = listing->at_once ? 0 : MAX_CHUNK_BYTES;
-    range->uncounted = !is_last;
-}
-
-/* Nothing of the answer was sent. */
-static void listing_begin_again(struct listing *listing)
-{
-    assert(!listing->at_once); /* the newest revision is never compacted */
-    listing->at_once = true;
-    listing->range.revision = 0;
-    listing->range.after = NULL;
-    listing->len = 0;
-    listing->taker->forget(listing->taker->ctx);
-}
-
-/* The next chunk is taken, and let go. 1: there may be one after it. */
-static int listing_read_chunk(struct listing *listing)
+/* The next chunk is taken, and let go. How many objects come after it is counted once, where the limit of the client
+ * is reached. 1: there may be one after it. */
+static int list_read_chunk(struct list *list)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct api_call *call = listing->call;
+    struct api_call *call = list->call;
+    struct kv_range *range = &list->range;
+    size_t left = selection_is_empty(&list->selection) ? list->limit - list->len : 0;
+    bool is_last = list->limit && left && left <= MAX_CHUNK;
     struct kv_page page;
     struct error err;
+    size_t i;
 
-    listing_choose_chunk(listing);
+    range->limit = is_last ? left : MAX_CHUNK;
+    range->max_bytes = MAX_CHUNK_BYTES;
+    range->uncounted = !is_last;
 
-    int r = kv_list(call->api->kv, arena, &listing->range, &page, &err);
-    if (r == -ERROR_GONE && listing->named)
+    int r = kv_list(call->api->kv, arena, range, &page, &err);
+    if (r == -ERROR_GONE)
         return call_fail(call, 410, "Expired",
                          "the version of the list is older than the history: list again");
-    if (r == -ERROR_GONE) {
-        listing_begin_again(listing);
-        return 1;
-    }
     if (r < 0)
         return call_fail_read(call, &err);
-    listing->range.revision = page.revision;
-    if (listing_take_page(listing, &page) < 0)
-        return -1;
-    return listing->more && (!listing->limit || listing->len < listing->limit);
+    range->revision = page.revision;
+    for (i = 0; i < page.len && !list_is_full(list); i++) {
+        if (list_take(list, &page.items[i]) < 0)
+            return -1;
+    }
+    if (i)
+        range->after = arena_strdup(call->arena, page.items[i - 1].key);
+    list->remaining = page.len - i + page.remaining;
+    return list->remaining && !list_is_full(list);
 }
 
-static int listing_read(struct listing *listing)
+int list_read(struct list *list, struct api_call *call)
 {
-    const struct api_request *request = listing->call->request;
+    const struct api_request *request = call->request;
     int r;
 
+    list->call = call;
+    list->text = (struct buf)BUF_INIT(MAX_LIST);
+    list->room = ROOM_STEP;
+    list->range.prefix = stored_key(call->arena, call->resource, call->route.ns, NULL);
+    if (present_options(call, &list->table) < 0 || call_select(call, &list->selection) < 0 ||
+        list_choose_revision(list) < 0)
+        return -1;
     do
         r = request->is_gone && request->is_gone(request->ctx)
-                ? call_fail(listing->call, 504, "Timeout", "the client has gone")
-                : listing_read_chunk(listing);
+                ? call_fail(call, 504, "Timeout", "the client has gone")
+                : list_read_chunk(list);
     while (r > 0);
     return r;
 }
 
-/* A client that takes any version gets all of it: as from the cache of a cluster's API server. */
-static size_t listing_limit(const struct query *query)
+/* --- the answer ------------------------------------------------------------------------------- */
+
+/* A list without items, as text; their array is its last member. */
+static const char *list_frame(const struct list *list)
 {
-    if (str_equal(query->resource_version, "0") && !*query->continue_token)
-        return 0;
-    return query->limit > 0 ? (size_t)query->limit : 0;
+    struct api_call *call = list->call;
+    const struct resource *resource = call->resource;
+    bool partial = call->format.type == FORMAT_METADATA;
+    cJSON *frame = json_object(call->arena), *meta = json_object(call->arena);
+
+    json_set_string(meta, "resourceVersion",
+                    arena_printf(call->arena, "%" PRIu64, list->range.revision));
+    if (list->remaining)
+        json_set_string(meta, "continue", list_make_token(list));
+    if (list->remaining && selection_is_empty(&list->selection))
+        json_set_int(meta, "remainingItemCount", (int64_t)list->remaining);
+    if (call->format.type == FORMAT_TABLE)
+        return json_text(call->arena, table_create(call->arena, resource, &list->table, meta),
+                         NULL);
+    json_set_string(frame, "kind", partial ? "PartialObjectMetadataList" : resource->list_kind);
+    json_set_string(frame, "apiVersion",
+                    partial ? "meta.k8s.io/v1" : resource_api_version(call->arena, resource));
+    json_set_copy(frame, "metadata", meta);
+    (void)json_set_array(frame, "items");
+    return json_text(call->arena, frame, NULL);
 }
 
-int list_read(struct api_call *call, const struct selection *selection,
-              const struct list_taker *taker, struct list_end *ret)
+int list_reply(struct list *list)
 {
-    struct listing listing = { .call = call,
-                               .selection = *selection,
-                               .range = { .prefix = stored_key(call->arena, call->resource,
-                                                               call->route.ns, NULL) },
-                               .limit = listing_limit(&call->query),
-                               .taker = taker };
+    struct api_call *call = list->call;
+    const char *frame = list_frame(list);
 
-    if (listing_choose_revision(&listing) < 0 || listing_read(&listing) < 0)
-        return -1;
+    if (!buf_prepend(&list->text, frame, strlen(frame) - strlen("]}")) ||
+        !buf_append_string(&list->text, "]}\n"))
+        return call_fail_too_large(call, "the list is too large");
 
-    bool is_counted = listing.more && selection_is_empty(&listing.selection);
+    size_t len = list->text.len;
 
-    *ret = (struct list_end){
-        .revision = listing.range.revision,
-        .continue_token = listing.more ? listing_make_token(&listing, listing.range.after) : "",
-        .remaining = is_counted ? (int64_t)listing.remaining : -1,
-    };
-    return 0;
+    return call_reply_text(call, 200, "application/json",
+                           arena_own(call->arena, TAKE(list->text.data), free), len);
 }
 
-static int listing_write_item(void *ctx, struct arena *arena, const struct kv_value *value,
-                              cJSON *tree)
+void list_release(struct list *list)
 {
-    return list_writer_add(ctx, arena, value, tree);
-}
-
-static void listing_forget_items(void *ctx)
-{
-    list_writer_forget(ctx);
+    buf_release(&list->text);
 }
 
 int call_list(struct api_call *call)
 {
-    CLEANUP(list_writer_releasep) struct list_writer writer;
-    const struct list_taker taker = { listing_write_item, listing_forget_items, &writer };
-    struct selection selection;
-    struct list_end end;
+    CLEANUP(list_releasep) struct list list = { 0 };
 
-    if (list_writer_begin(&writer, call) < 0 || call_select(call, &selection) < 0 ||
-        list_read(call, &selection, &taker, &end) < 0)
-        return -1;
-    return list_writer_end(&writer, &end);
+    return list_read(&list, call) < 0 ? -1 : list_reply(&list);
 }

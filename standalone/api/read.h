@@ -1,26 +1,28 @@
-/* What the query of a list, or of the deletion of a collection, is about. */
+/* Lists: what a query selects, of one revision, as the text of the answer. For this folder only. */
 #pragma once
 
+#include "common/base/buf.h"
 #include "standalone/api/present.h"
 #include "standalone/api/selection.h"
 
-/* Who is told of the objects of a list. */
-struct list_taker {
-    /* One of them, in the order of names. value and tree, which is NULL if nobody had to look at it, live until it
-     * returns, and what it makes in the arena, too. -1 after a refusal: the list ends. */
-    int (*take)(void *ctx, struct arena *arena, const struct kv_value *value, cJSON *tree);
-    /* Nothing was taken: the list begins again, at another revision. */
-    void (*forget)(void *ctx);
-    void *ctx;
+/* The objects are read in chunks, each let go before the next; nothing is held but the text of the answer. */
+struct list {
+    struct api_call *call;
+    struct selection selection;
+    struct table_options table;
+    struct kv_range range;
+    size_t limit;    /* 0: all */
+    struct buf text; /* of the items so far */
+    size_t room;     /* there is room for so many bytes of it */
+    size_t len;      /* objects that were taken */
+    size_t remaining;
+    bool keeps_keys;   /* the deletion of a collection: */
+    const char **keys; /* of the objects, in the call's arena */
 };
 
-/*
- * One revision of the collection: all that is selected, or the page that limit and continue ask for. -1 after a
- * refusal.
- *
- * It is read in chunks, each let go before the next, and nothing of the store is held while objects are taken. So
- * the revision may be compacted in the midst of it: a client that named it (by continue, or exactly) is refused,
- * and for any other the list begins again once, with everything read at once, which nothing can come between.
- */
-int list_read(struct api_call *call, const struct selection *selection,
-              const struct list_taker *taker, struct list_end *ret);
+/* All that the query selects, or the page that limit and continue ask for. -1 after a refusal: also when its revision
+ * is older than the history, or falls out of it meanwhile. */
+int list_read(struct list *list, struct api_call *call);
+int list_reply(struct list *list);
+void list_release(struct list *list);
+DEFINE_CLEANUP_OF(struct list, list_release)

@@ -1,7 +1,6 @@
 #include "standalone/api/turns.h"
 
 #include "common/base/clock.h"
-#include "common/base/cond.h"
 #include "common/base/str.h"
 #include "standalone/api/api.h"
 
@@ -9,15 +8,17 @@ void turns_init(struct turns *turns)
 {
     *turns = (struct turns){ 0 };
     (void)pthread_mutex_init(&turns->lock, NULL);
+    (void)pthread_cond_init(&turns->changed, NULL);
 }
 
 void turns_release(struct turns *turns)
 {
+    (void)pthread_cond_destroy(&turns->changed);
     (void)pthread_mutex_destroy(&turns->lock);
 }
 
 /* The lock is held. */
-static struct turn *first_of(const struct turns *turns, const char *key)
+static struct turn *turns_first_of(const struct turns *turns, const char *key)
 {
     struct turn *turn = turns->first;
 
@@ -30,47 +31,25 @@ bool turn_is_due(struct turn *turn)
 {
     (void)pthread_mutex_lock(&turn->turns->lock);
 
-    bool due = first_of(turn->turns, turn->key);
+    bool due = turns_first_of(turn->turns, turn->key);
 
     (void)pthread_mutex_unlock(&turn->turns->lock);
     return due;
 }
 
-static void append(struct turns *turns, struct turn *turn)
-{
-    turn->next = NULL;
-    if (turns->last)
-        turns->last->next = turn;
-    else
-        turns->first = turn;
-    turns->last = turn;
-}
-
-static void take_out(struct turns *turns, struct turn *turn)
-{
-    struct turn *before = NULL;
-
-    for (struct turn *item = turns->first; item != turn; item = item->next)
-        before = item;
-    if (before)
-        before->next = turn->next;
-    else
-        turns->first = turn->next;
-    if (turns->last == turn)
-        turns->last = before;
-}
-
 bool turn_take(struct turn *turn)
 {
     struct turns *turns = turn->turns;
+    struct turn **last = &turns->first;
 
     if (turn->taken)
         return clock_monotonic_ms(&CLOCK_SYSTEM) < turn->end_ms;
-    cond_init(&turn->changed);
     (void)pthread_mutex_lock(&turns->lock);
-    append(turns, turn);
-    while (first_of(turns, turn->key) != turn)
-        (void)pthread_cond_wait(&turn->changed, &turns->lock);
+    while (*last)
+        last = &(*last)->next;
+    *last = turn;
+    while (turns_first_of(turns, turn->key) != turn)
+        (void)pthread_cond_wait(&turns->changed, &turns->lock);
     (void)pthread_mutex_unlock(&turns->lock);
     turn->taken = true;
     turn->end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + API_RETRY_MS;
@@ -80,17 +59,15 @@ bool turn_take(struct turn *turn)
 void turn_end(struct turn *turn)
 {
     struct turns *turns = turn->turns;
+    struct turn **at = &turns->first;
 
     if (!turn->taken)
         return;
     (void)pthread_mutex_lock(&turns->lock);
-    take_out(turns, turn);
-
-    struct turn *next = first_of(turns, turn->key);
-
-    if (next)
-        (void)pthread_cond_signal(&next->changed);
+    while (*at != turn)
+        at = &(*at)->next;
+    *at = turn->next;
+    (void)pthread_cond_broadcast(&turns->changed);
     (void)pthread_mutex_unlock(&turns->lock);
-    (void)pthread_cond_destroy(&turn->changed);
     turn->taken = false;
 }

@@ -1,4 +1,4 @@
-/* Whose turn it is to write what several want to write. For this folder only. */
+/* Whose turn it is to write an object that several requests want to write. For this folder only. */
 #pragma once
 
 #include <pthread.h>
@@ -9,17 +9,15 @@
 
 /*
  * Of writers that read a key, change it and write it, the store lets one win with each sync; the others would read
- * and lose again, and the slowest never ends. So who has lost once waits for its turn, in the order of
- * coming, and so does who comes while somebody waits. Whoever has the turn can lose only against those that
- * were under way before, and those that take no turns: they name a version, and do not try again. Against
- * them it tries for API_RETRY_MS.
- *
- * Nothing is kept for a key that nobody waits for.
+ * and lose again, and the slowest never ends. So a writer that has lost once waits for its turn, in the order of
+ * coming, and so does one that comes while another one waits. The writer that has the turn can lose only against those
+ * that were under way before: it tries for API_RETRY_MS. Nothing is kept for a key that nobody waits for.
  */
 struct turns {
     pthread_mutex_t lock;
-    struct turn *first,
-        *last; /* of all keys, in the order of coming: as many as there are requests at most */
+    pthread_cond_t changed;
+    struct turn
+        *first; /* of all keys, in the order of coming: as many as there are requests at most */
 };
 
 void turns_init(struct turns *turns);
@@ -30,10 +28,8 @@ struct turn {
     struct turns *turns;
     const char *key;
     bool taken;
-    /* when it is taken: */
-    int64_t end_ms;
+    int64_t end_ms; /* when it is taken: */
     struct turn *next;
-    pthread_cond_t changed;
 };
 
 /* Somebody has a turn for this key. */

@@ -703,22 +703,7 @@ static int write_try_apart(const struct write *write, write_try_fn *try_once)
     return r;
 }
 
-/* It is for a version of the object that is not there any more, and need not wait to hear of it. */
-static bool write_names_version(const struct write *write)
-{
-    const cJSON *sent = write->sent;
-    cJSON *patch = NULL;
-
-    if (!sent && call_body(write->call, &patch) == 0)
-        sent = patch;
-    for (const cJSON *item = cJSON_IsArray(sent) ? sent->child : NULL; item; item = item->next) {
-        if (str_equal(json_string(json_get(item, "path"), ""), "/metadata/resourceVersion"))
-            return true;
-    }
-    return write_is_version(json_string(json_path(sent, "metadata", "resourceVersion", NULL), ""));
-}
-
-/* A writer that names no version tries until its write is made. */
+/* Tries until the write is made, or is refused because the version that it names is not there any more. */
 static int write_try_until_made(const struct write *write, write_try_fn *try_once)
 {
     struct api_call *call = write->call;
@@ -728,11 +713,11 @@ static int write_try_until_made(const struct write *write, write_try_fn *try_onc
                                            call->route.name) };
     int r = 1;
 
-    if (turn_is_due(&turn) && !write_names_version(write))
+    if (turn_is_due(&turn))
         (void)turn_take(&turn);
-    do {
+    do
         r = write_try_apart(write, try_once);
-    } while (r > 0 && (turn.taken || !write_names_version(write)) && turn_take(&turn));
+    while (r > 0 && turn_take(&turn));
     return r > 0 ? call_fail_changed(call, call->route.name) : r;
 }
 

@@ -79,20 +79,6 @@ static void expect_items(const cJSON *list, size_t first, size_t len)
     ck_assert_uint_eq(i - first, len);
 }
 
-TEST(a_collection_is_deleted_with_a_sync_for_hundreds)
-{
-    make_many();
-
-    size_t before = fault_vfs_syncs();
-    const cJSON *list = ask("DELETE", CONFIGMAPS, NULL, 200);
-
-    ck_assert_uint_lt(fault_vfs_syncs() - before, MANY / 50);
-    expect_items(list, 0, MANY);
-    ck_assert_str_eq(meta(list, "continue"), "");
-    ck_assert_ptr_null(json_path(list, "metadata", "remainingItemCount", NULL));
-    expect_items(ask("GET", CONFIGMAPS, NULL, 200), 0, 0);
-}
-
 /* More than is read at once, and counted all the same. */
 TEST(a_limit_may_be_larger_than_what_is_read_at_once)
 {
@@ -204,28 +190,18 @@ static void fail_next_read(void)
     fault_vfs_set_read_hook(read_again, NULL);
 }
 
-static void change_a_and_hide_b(void)
-{
-    ask_without_answer("PATCH", CONFIGMAPS "/a", "merge-patch+json", "{\"data\":{\"more\":\"1\"}}",
-                       200);
-    fail_next_read();
-}
-
 static void delete_a_and_hide_b(void)
 {
     delete_a();
     fail_next_read();
 }
 
-static void (*const HIDING[])(void) = { change_a_and_hide_b, delete_a_and_hide_b };
-
-/* "a" goes, but not as it was decided; what that said is no reason for "b" to stay. */
-TEST_EACH(each_is_refused_for_its_own_reason, HIDING)
+TEST(an_object_that_cannot_be_read_ends_the_deletion)
 {
     (void)make("a", "");
     (void)make("b", "");
     (void)make("c", "");
-    meanwhile = HIDING[_i];
+    meanwhile = delete_a_and_hide_b;
 
     const char *why = refusal("DELETE", CONFIGMAPS, NULL, 503);
 

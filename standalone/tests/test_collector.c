@@ -153,39 +153,6 @@ TEST(an_owner_does_not_look_at_all_dependents_for_each_that_ends)
     ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
 }
 
-/* As a controller counts those that have ended. */
-TEST(changes_of_an_owner_that_waits_are_not_told_to_all_dependents)
-{
-    size_t before = looks_once_owner_waits();
-
-    for (int i = 0; i < HELD; i++) {
-        size_t since = looks();
-
-        (void)ask_patch(CONFIGMAPS "/owner", "merge-patch+json",
-                        arena_printf(test_arena, "{\"data\":{\"left\":\"%d\"}}", i), 200);
-        await_look(since);
-    }
-    ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
-}
-
-/* In whatever order they are looked at: the owner waits for none of them, and stays. */
-TEST(dependents_go_before_an_owner_that_something_else_keeps)
-{
-    api_collect();
-    put(CONFIGMAPS, "owner", ",\"finalizers\":[\"a.example/held\"]");
-    put_dependents_that(HELD, "", "");
-    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
-    for (int i = 0; i < HELD; i++)
-        await_gone(arena_printf(test_arena, CONFIGMAPS "/%s", name_of(i)));
-
-    const cJSON *owner = ask("GET", CONFIGMAPS "/owner", NULL, 200);
-
-    ck_assert_str_ne(meta(owner, "deletionTimestamp"), "");
-    (void)ask_patch(CONFIGMAPS "/owner", "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}",
-                    200);
-    await_gone(CONFIGMAPS "/owner");
-}
-
 TEST(all_orphans_stay)
 {
     api_collect();
@@ -284,42 +251,6 @@ static void give(const char *collection, const char *name, const char *owner)
     (void)ask_patch(
         arena_printf(test_arena, "%s/%s", collection, name), "merge-patch+json",
         arena_printf(test_arena, "{\"metadata\":{%s}}", owned_by(collection, owner) + 1), 200);
-}
-
-/* A ConfigMap that is behind the first batch among those of put_dependents. */
-static const char *name_behind_a_batch(void)
-{
-    struct map *keys = map_create(NULL);
-    size_t position = 0;
-    const char *key, *ret = NULL;
-    void *value;
-
-    for (int i = 0; i < DEPENDENTS; i++)
-        map_set(keys, arena_printf(test_arena, KEYS "%s", name_of(i)), keys);
-    for (int i = 0; i < DEPENDENTS; i++)
-        map_set(keys, arena_printf(test_arena, KEYS "top-%d", i), keys);
-    while (map_next(keys, &position, &key, &value)) {
-        if (str_has_prefix(key, KEYS "top-"))
-            ret = arena_strdup(test_arena, key + strlen(KEYS));
-    }
-    map_destroy(keys);
-    return ret;
-}
-
-TEST(a_circle_that_closes_behind_many_dependents_is_seen)
-{
-    const char *top = name_behind_a_batch();
-    const char *top_path = arena_printf(test_arena, CONFIGMAPS "/%s", top);
-
-    api_collect();
-    put(CONFIGMAPS, top, "");
-    put(CONFIGMAPS, "owner", owned_by(CONFIGMAPS, top));
-    put_dependents_that(DEPENDENTS, "", "");
-    give(CONFIGMAPS, top, "owner");
-    (void)ask("DELETE", arena_printf(test_arena, "%s?propagationPolicy=Foreground", top_path), NULL,
-              200);
-    await_gone(top_path);
-    await_gone(CONFIGMAPS "/owner");
 }
 
 static void delete_in_foreground(const char *name)

@@ -344,19 +344,6 @@ static void put_circle(const char *collection, const char *one, const char *othe
     give(collection, other, one);
 }
 
-/* One of each is read twice, from the disk. */
-TEST(circles_are_broken_whichever_read_fails)
-{
-    api_collect();
-    for (int i = 0; i < GROUPS; i++)
-        put_circle(CONFIGMAPS, numbered("one", i), numbered("other", i), "", large);
-    begin_failing_some(2 * LARGE / PAGE);
-    for (int i = 0; i < GROUPS; i++)
-        delete_with(path_of(CONFIGMAPS, numbered("one", i)), "Foreground");
-    await_all_gone("one", GROUPS);
-    await_all_gone("other", GROUPS);
-}
-
 static const char *const POLICIES[] = { "Background", "Foreground", "Orphan" };
 
 TEST_EACH(dependents_go_or_stay_whichever_read_fails, POLICIES)
