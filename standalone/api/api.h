@@ -14,17 +14,15 @@ struct resources; /* standalone/schema/resource.h */
 
 /*
  * What is served: the resources of standalone/schema, discovery, OpenAPI, /version, /healthz,
- * /livez, /readyz, SelfSubjectAccessReviews and SelfSubjectReviews. Codes, reasons and messages are
- * those of kube-apiserver 1.34 wherever it has words for the case; what differs is listed in
- * docs/standalone.md.
+ * /livez, /readyz, SelfSubjectAccessReviews and SelfSubjectReviews. Codes, reasons and the fields of causes are
+ * those of kube-apiserver 1.34; sentences are plain English. What differs is listed in docs/standalone.md.
  *
  * Guarantees:
  *
  *  1. A reply that says that something was written is given after it is durable.
- *  2. Every write is made against the revision it was decided on: a reader-modifier-writer that
- *     names no resourceVersion is tried again with the newer object, one that names it gets
- *     Conflict. Of those that try again each has its turn (for API_RETRY_MS at most), in the order
- *     of coming: that many write the same is no reason to fail.
+ *  2. Every write is made against the revision it was decided on. Writes of one object are made
+ *     in the order of coming, so that many writers are no reason to fail: one that names no
+ *     resourceVersion is always made, one that names another than the object has gets Conflict.
  *  3. resourceVersion is the store's revision: one row of numbers for all resources, never
  *     repeated. A watch from the version of a list tells everything after it, in order, once.
  *  4. uid, creationTimestamp, deletionTimestamp and generation are the server's, whatever a client
@@ -35,7 +33,6 @@ struct resources; /* standalone/schema/resource.h */
 /* Values of a body. With what defaults, checks and managed fields need of each, some 70 MiB. */
 #define API_MAX_VALUES 100000
 #define API_MAX_OBJECT_VALUES 200000 /* of what is stored: with managed fields, or after patches */
-#define API_RETRY_MS 30000
 /* Of 429. */
 #define API_TOO_MANY "too many requests, please try again later"
 #define API_RETRY_AFTER_S 5

@@ -7,6 +7,9 @@
 #include "standalone/api/stored.h"
 #include "standalone/schema/object_meta.h"
 
+/* Writes of an object by the collector, which takes no turns, that may come in between. */
+#define MAX_CONFLICTS 5
+
 /* --- what a deletion does to an object -------------------------------------------------------- */
 
 bool delete_has_finalizer(const cJSON *object, const char *name)
@@ -163,24 +166,14 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
                                   const struct delete_options *options, cJSON **ret_object,
                                   struct error *err)
 {
-    CLEANUP(turn_endp)
-    struct turn turn = { .turns = &api->turns, .key = stored_key(arena, resource, ns, name) };
-    enum delete_outcome outcome;
+    CLEANUP(turn_endp) struct turn turn = { 0 };
+    enum delete_outcome outcome = DELETE_FAILED;
 
-    if (turn_is_due(&turn))
-        (void)turn_take(&turn);
-    do {
-        struct arena *own = arena_create(); /* what a try that was for nothing leaves is freed */
-
-        *err = (struct error){ 0 };
-        outcome = delete_try(api, own, resource, ns, name, options, ret_object, err);
-        if (outcome != DELETE_FAILED || err->code != ERROR_CONFLICT) {
-            arena_adopt(arena, own);
-            return outcome;
-        }
-        arena_destroy(own);
-        *ret_object = NULL;
-    } while (turn_take(&turn));
+    turn_begin(&turn, &api->turns, stored_key(arena, resource, ns, name));
+    *err = (struct error){ .code = ERROR_CONFLICT };
+    for (int i = 0; outcome == DELETE_FAILED && err->code == ERROR_CONFLICT && i < MAX_CONFLICTS;
+         i++)
+        outcome = delete_try(api, arena, resource, ns, name, options, ret_object, err);
     return outcome;
 }
 

@@ -21,14 +21,13 @@
 #define PAGE_BYTES ((size_t)256 << 10)
 
 enum watch_state {
-    WATCH_OF_THE_FUTURE, /* initial events of a version that is not there yet */
-    WATCH_TOO_OLD,       /* from a version that the history does not have any more */
-    WATCH_STARTING,      /* initial events are told */
+    WATCH_REFUSED,  /* its one line says why */
+    WATCH_STARTING, /* initial events are told */
     WATCH_RUNNING,
     WATCH_ENDED,
 };
 
-struct notify {
+struct watch_notify {
     void (*function)(void *ctx);
     void *ctx;
 };
@@ -36,7 +35,7 @@ struct notify {
 /*
  *   STARTING --all initial events told--> RUNNING --time over, or ERROR--> ENDED
  *
- * Without initial events it begins in RUNNING. OF_THE_FUTURE, TOO_OLD --ERROR--> ENDED, at once.
+ * Without initial events it begins in RUNNING. REFUSED --ERROR--> ENDED, at once.
  */
 struct api_watch {
     struct api *api;
@@ -45,8 +44,9 @@ struct api_watch {
     struct selection selection;
     struct format format;
     struct table_options table;
-    struct kv_watch *events; /* NULL: OF_THE_FUTURE, TOO_OLD */
+    struct kv_watch *events; /* NULL: REFUSED */
     enum watch_state state;
+    cJSON *refusal;           /* with REFUSED: a Status */
     struct kv_range initial;  /* with STARTING: what is still to be read, at one revision */
     struct kv_page page;      /* of it */
     struct arena *page_arena; /* NULL: there is none */
@@ -55,13 +55,14 @@ struct api_watch {
     bool bookmarks;
     uint64_t revision; /* everything up to it was told */
     int64_t next_bookmark_ms, end_ms;
-    struct notify *_Atomic notify;
+    struct buf line; /* the one that is made; empty between two calls */
+    struct watch_notify *_Atomic notify;
 };
 
 static void watch_on_notify(void *ctx)
 {
     struct api_watch *watch = ctx;
-    const struct notify *notify = atomic_load(&watch->notify);
+    const struct watch_notify *notify = atomic_load(&watch->notify);
 
     if (notify)
         notify->function(notify->ctx);
@@ -69,9 +70,9 @@ static void watch_on_notify(void *ctx)
 
 void api_watch_set_notify(struct api_watch *watch, void (*notify)(void *ctx), void *ctx)
 {
-    struct notify *set = arena_new(watch->arena, struct notify);
+    struct watch_notify *set = arena_new(watch->arena, struct watch_notify);
 
-    *set = (struct notify){ notify, ctx };
+    *set = (struct watch_notify){ notify, ctx };
     atomic_store(&watch->notify, set);
     notify(ctx); /* what came before */
 }
@@ -83,71 +84,60 @@ void api_watch_close(struct api_watch *watch)
     kv_watch_close(watch->events);
     arena_destroy(watch->page_arena);
     arena_destroy(watch->arena);
+    buf_release(&watch->line);
     free((void *)(uintptr_t)watch->initial.after);
     free(watch);
 }
 
-/* --- lines ------------------------------------------------------------------------------------ */
+/* --- lines: true, and there is one; false: there is nothing to tell --------------------------- */
 
-static int watch_make_line(struct arena *arena, const char *type, const char *object,
-                           size_t object_len, const char **ret, size_t *ret_len)
+static bool watch_end_line(struct api_watch *watch, bool fits)
 {
-    CLEANUP(buf_releasep) struct buf line = BUF_INIT(MAX_LINE);
-
-    if (!buf_printf(&line, "{\"type\":\"%s\",\"object\":", type) ||
-        !buf_append(&line, object, object_len) || !buf_append_string(&line, "}\n"))
-        return 0;
-    *ret = arena_strndup(arena, line.data, line.len);
-    *ret_len = line.len;
-    return 1;
+    fits = fits && buf_append_string(&watch->line, "}\n");
+    if (!fits)
+        buf_clear(&watch->line);
+    return fits;
 }
 
 /* In the form that was asked for. tree may be NULL: then value is the object's. */
-static int watch_tell(struct api_watch *watch, struct arena *arena, const char *type, cJSON *tree,
-                      const struct kv_value *value, uint64_t revision, const char **ret,
-                      size_t *ret_len)
+static bool watch_tell(struct api_watch *watch, struct arena *arena, const char *type, cJSON *tree,
+                       const struct kv_value *value, uint64_t revision)
 {
-    CLEANUP(buf_releasep) struct buf text = BUF_INIT(MAX_LINE);
     struct error err;
+    size_t len;
+    bool fits = buf_printf(&watch->line, "{\"type\":\"%s\",\"object\":", type);
 
-    if (watch->format.type == FORMAT_OBJECT && !tree) {
-        if (stored_append(arena, watch->resource, value, revision, &text, &err) < 0)
-            return 0;
-        return watch_make_line(arena, type, text.data, text.len, ret, ret_len);
-    }
+    if (watch->format.type == FORMAT_OBJECT && !tree)
+        return watch_end_line(watch, fits && stored_append(arena, watch->resource, value, revision,
+                                                           &watch->line, &err) == 0);
     if (!tree && stored_tree(arena, watch->resource, value, revision, &tree, &err) < 0)
-        return 0;
+        return watch_end_line(watch, false);
     watch->table.now_us = clock_wall_us(watch->api->clock);
 
-    size_t len;
     const cJSON *shown = present_tree(arena, &watch->format, watch->resource, &watch->table, tree);
-    const char *object = json_text(arena, shown, &len);
+    const char *text = json_text(arena, shown, &len);
 
     watch->table.without_columns = true;
-    return watch_make_line(arena, type, object, len, ret, ret_len);
+    return watch_end_line(watch, fits && buf_append(&watch->line, text, len));
 }
 
-static int watch_tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends_initial,
-                               const char **ret, size_t *ret_len)
+static bool watch_tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends_initial)
 {
-    cJSON *object = json_object(arena);
+    cJSON *object = json_object(arena), *metadata;
 
     json_set_string(object, "kind", watch->resource->kind.kind);
     json_set_string(object, "apiVersion", resource_api_version(arena, watch->resource));
-    watch->next_bookmark_ms = clock_monotonic_ms(watch->api->clock) + BOOKMARK_MS;
-
-    cJSON *metadata = json_set_object(object, "metadata");
-
+    metadata = json_set_object(object, "metadata");
     json_set_string(metadata, "resourceVersion", arena_printf(arena, "%" PRIu64, watch->revision));
     if (ends_initial)
         json_set_string(json_set_object(metadata, "annotations"), "k8s.io/initial-events-end",
                         "true");
-    return watch_tell(watch, arena, "BOOKMARK", object, NULL, 0, ret, ret_len);
+    watch->next_bookmark_ms = clock_monotonic_ms(watch->api->clock) + BOOKMARK_MS;
+    return watch_tell(watch, arena, "BOOKMARK", object, NULL, 0);
 }
 
 /* The last line. */
-static int watch_tell_status(struct api_watch *watch, struct arena *arena, cJSON *status,
-                             const char **ret, size_t *ret_len)
+static bool watch_tell_status(struct api_watch *watch, struct arena *arena, cJSON *status)
 {
     size_t len;
 
@@ -158,28 +148,17 @@ static int watch_tell_status(struct api_watch *watch, struct arena *arena, cJSON
 
     const char *text = json_text(arena, status, &len);
 
-    return watch_make_line(arena, "ERROR", text, len, ret, ret_len);
+    return watch_end_line(watch,
+                          buf_append_string(&watch->line, "{\"type\":\"ERROR\",\"object\":") &&
+                              buf_append(&watch->line, text, len));
 }
 
-static int watch_tell_expired(struct api_watch *watch, struct arena *arena, const char **ret,
-                              size_t *ret_len)
+/* The client begins again. */
+static cJSON *watch_failure(struct arena *arena, const struct error *err)
 {
-    const char *message = arena_printf(
-        arena, "version %" PRIu64 " is older than the history, which begins at %" PRIu64,
-        watch->revision, kv_compacted(watch->api->kv));
-
-    return watch_tell_status(watch, arena, call_status(arena, 410, "Expired", message), ret,
-                             ret_len);
-}
-
-/* The store cannot say what is next: who watches is told, and begins again. */
-static int watch_tell_failure(struct api_watch *watch, struct arena *arena, const struct error *err,
-                              const char **ret, size_t *ret_len)
-{
-    if (err->code == ERROR_GONE)
-        return watch_tell_expired(watch, arena, ret, ret_len);
-    return watch_tell_status(watch, arena, call_status(arena, 500, "InternalError", err->message),
-                             ret, ret_len);
+    return err->code == ERROR_GONE
+               ? call_status(arena, 410, "Expired", "the version is older than the history")
+               : call_status(arena, 500, "InternalError", err->message);
 }
 
 /* --- what is next ----------------------------------------------------------------------------- */
@@ -215,12 +194,6 @@ static void watch_let_page_go(struct api_watch *watch)
     watch->told = 0;
 }
 
-static void watch_end_initial(struct api_watch *watch)
-{
-    watch_let_page_go(watch);
-    watch->state = WATCH_RUNNING;
-}
-
 /* 1: one that is there; 0: that were all; else the error of the store. */
 static int watch_take_initial(struct api_watch *watch, const struct kv_value **ret,
                               struct error *err)
@@ -237,16 +210,7 @@ static int watch_take_initial(struct api_watch *watch, const struct kv_value **r
     return 1;
 }
 
-/* What it takes to say one line, or that there is none to say, is let go at once: many objects may be
- * read before one is selected. */
-static int watch_keep_line(struct arena *arena, const char **ret, size_t ret_len)
-{
-    *ret = arena_strndup(arena, *ret, ret_len);
-    return 1;
-}
-
-static int watch_next_initial(struct api_watch *watch, struct arena *arena, const char **ret,
-                              size_t *ret_len)
+static bool watch_next_initial(struct api_watch *watch, struct arena *arena)
 {
     const struct kv_value *value = NULL;
     struct error err;
@@ -257,16 +221,18 @@ static int watch_next_initial(struct api_watch *watch, struct arena *arena, cons
         cJSON *tree = NULL;
 
         if (selection_takes(&watch->selection, scratch, value, 0, &tree, &err) != 1 ||
-            !watch_tell(watch, scratch, "ADDED", tree, value, 0, ret, ret_len))
+            !watch_tell(watch, scratch, "ADDED", tree, value, 0))
             continue;
         if (watch->told == watch->page.len)
-            watch_let_page_go(watch); /* who is slow holds the line alone */
-        return watch_keep_line(arena, ret, *ret_len);
+            watch_let_page_go(watch); /* a slow client holds the line alone */
+        return true;
     }
-    watch_end_initial(watch);
-    if (r < 0) /* one whose first page is older than the history cannot be told the rest of it */
-        return watch_tell_failure(watch, arena, &err, ret, ret_len);
-    return watch->tells_end ? watch_tell_bookmark(watch, arena, true, ret, ret_len) : 0;
+    watch_let_page_go(watch);
+    watch->state = WATCH_RUNNING;
+    if (r <
+        0) /* a client whose first page is older than the history cannot be told the rest of it */
+        return watch_tell_status(watch, arena, watch_failure(arena, &err));
+    return watch->tells_end && watch_tell_bookmark(watch, arena, true);
 }
 
 /* Whether an object was, or is, one of those that are watched; tree as in selection_takes. */
@@ -279,26 +245,22 @@ static bool watch_is_selected(struct api_watch *watch, struct arena *arena,
            selection_takes(&watch->selection, arena, value, revision, tree, &err) == 1;
 }
 
-static int watch_tell_event(struct api_watch *watch, struct arena *arena,
-                            const struct kv_event *event, const char **ret, size_t *ret_len)
+static bool watch_tell_event(struct api_watch *watch, struct arena *arena,
+                             const struct kv_event *event)
 {
     cJSON *now = NULL, *then = NULL;
+    uint64_t revision = event->value.revision;
     bool is = event->type == KV_PUT && watch_is_selected(watch, arena, &event->value, 0, &now);
     bool was = event->previous.revision &&
-               watch_is_selected(watch, arena, &event->previous, event->value.revision, &then);
+               watch_is_selected(watch, arena, &event->previous, revision, &then);
 
-    watch->revision = event->value.revision;
+    watch->revision = revision;
     if (is)
-        return watch_tell(watch, arena, was ? "MODIFIED" : "ADDED", now, &event->value, 0, ret,
-                          ret_len);
-    if (was)
-        return watch_tell(watch, arena, "DELETED", then, &event->previous, event->value.revision,
-                          ret, ret_len);
-    return 0;
+        return watch_tell(watch, arena, was ? "MODIFIED" : "ADDED", now, &event->value, 0);
+    return was && watch_tell(watch, arena, "DELETED", then, &event->previous, revision);
 }
 
-static int watch_next_event(struct api_watch *watch, struct arena *arena, const char **ret,
-                            size_t *ret_len)
+static bool watch_next_event(struct api_watch *watch, struct arena *arena)
 {
     struct error err;
     int r = 1;
@@ -308,50 +270,53 @@ static int watch_next_event(struct api_watch *watch, struct arena *arena, const 
         struct kv_event event;
 
         r = kv_watch_next(watch->events, scratch, &event, &err);
-        if (r > 0 && watch_tell_event(watch, scratch, &event, ret, ret_len))
-            return watch_keep_line(arena, ret, *ret_len);
+        if (r > 0 && watch_tell_event(watch, scratch, &event))
+            return true;
     }
     if (r < 0)
-        return watch_tell_failure(watch, arena, &err, ret, ret_len);
+        return watch_tell_status(watch, arena, watch_failure(arena, &err));
     watch->revision = kv_watch_progress(watch->events);
-    return 0;
+    return false;
 }
 
 /* Before the store is where the watch was asked to begin, a bookmark would name a version that others get. */
-static int watch_next_bookmark(struct api_watch *watch, struct arena *arena, const char **ret,
-                               size_t *ret_len)
+static bool watch_next_bookmark(struct api_watch *watch, struct arena *arena)
 {
     int64_t now_ms = clock_monotonic_ms(watch->api->clock);
 
     if (!watch->bookmarks || (now_ms < watch->next_bookmark_ms && now_ms < watch->end_ms))
-        return 0;
+        return false;
     watch->next_bookmark_ms = now_ms + BOOKMARK_MS;
     if (watch->revision > kv_revision(watch->api->kv))
-        return 0;
+        return false;
     if (now_ms >= watch->end_ms)
         watch->state = WATCH_ENDED;
-    return watch_tell_bookmark(watch, arena, false, ret, ret_len);
+    return watch_tell_bookmark(watch, arena, false);
+}
+
+static bool watch_next(struct api_watch *watch, struct arena *arena)
+{
+    if (watch->state == WATCH_REFUSED)
+        return watch_tell_status(watch, arena, watch->refusal);
+    if (watch->state == WATCH_STARTING && watch_next_initial(watch, arena))
+        return true;
+    if (watch->state == WATCH_RUNNING && watch_next_event(watch, arena))
+        return true;
+    return watch->state != WATCH_ENDED && watch_next_bookmark(watch, arena);
 }
 
 int api_watch_next(struct api_watch *watch, struct arena *arena, const char **ret_line,
                    size_t *ret_len)
 {
-    if (watch->state == WATCH_OF_THE_FUTURE)
-        return watch_tell_status(
-            watch, arena,
-            call_too_large_version(arena, watch->revision, kv_revision(watch->api->kv)), ret_line,
-            ret_len);
-    if (watch->state == WATCH_TOO_OLD)
-        return watch_tell_expired(watch, arena, ret_line, ret_len);
-    if (watch->state == WATCH_STARTING && watch_next_initial(watch, arena, ret_line, ret_len))
+    if (watch_next(watch, arena)) {
+        *ret_line = arena_strndup(arena, watch->line.data, watch->line.len);
+        *ret_len = watch->line.len;
+        buf_release(&watch->line);
         return 1;
-    if (watch->state == WATCH_RUNNING && watch_next_event(watch, arena, ret_line, ret_len))
-        return 1;
-    if (watch->state == WATCH_ENDED)
-        return -1;
-    if (watch_next_bookmark(watch, arena, ret_line, ret_len))
-        return 1;
-    return clock_monotonic_ms(watch->api->clock) >= watch->end_ms ? -1 : 0;
+    }
+    return watch->state == WATCH_ENDED || clock_monotonic_ms(watch->api->clock) >= watch->end_ms
+               ? -1
+               : 0;
 }
 
 uint32_t api_watch_wait_ms(const struct api_watch *watch)
@@ -366,14 +331,17 @@ uint32_t api_watch_wait_ms(const struct api_watch *watch)
 
 /* --- its beginning ---------------------------------------------------------------------------- */
 
-static int watch_open_events(struct api_call *call, struct api_watch *watch, bool initial)
+static int watch_open(struct api_call *call, struct api_watch *watch, bool initial)
 {
-    const char *prefix = stored_key(watch->arena, call->resource, call->route.ns, NULL);
+    struct arena *arena = watch->arena;
+    const char *prefix = stored_key(arena, call->resource, call->route.ns, NULL);
+    uint64_t now = kv_revision(call->api->kv);
     struct error err = { 0 };
     int r = 0;
 
-    if (initial && watch->revision > kv_revision(call->api->kv)) {
-        watch->state = WATCH_OF_THE_FUTURE;
+    if (initial && watch->revision > now) {
+        watch->refusal = call_too_large_version(arena, watch->revision, now);
+        watch->state = WATCH_REFUSED;
         return 0;
     }
     if (initial) {
@@ -388,7 +356,8 @@ static int watch_open_events(struct api_call *call, struct api_watch *watch, boo
         r = kv_watch(call->api->kv, prefix, watch->revision, watch_on_notify, watch, &watch->events,
                      &err);
     if (r == -ERROR_GONE) { /* it is an event that says so, not the answer */
-        watch->state = WATCH_TOO_OLD;
+        watch->refusal = watch_failure(arena, &err);
+        watch->state = WATCH_REFUSED;
         return 0;
     }
     return r < 0 ? call_fail_read(call, &err) : 0;
@@ -410,6 +379,7 @@ static struct api_watch *watch_make(struct api_call *call)
     watch->format.type = call->format.type;
     watch->bookmarks = call->query.allow_bookmarks;
     watch->state = WATCH_RUNNING;
+    watch->line = (struct buf)BUF_INIT(MAX_LINE);
     watch->end_ms = now_ms + timeout_s * 1000;
     watch->next_bookmark_ms = now_ms + BOOKMARK_MS;
     return watch;
@@ -431,7 +401,7 @@ int call_watch(struct api_call *call)
     watch->revision = version || initial ? version : kv_revision(call->api->kv);
     watch->tells_end = initial && call->query.allow_bookmarks;
     if (call_select(&own, &watch->selection) < 0 || present_options(&own, &watch->table) < 0 ||
-        watch_open_events(&own, watch, initial) < 0) {
+        watch_open(&own, watch, initial) < 0) {
         own.reply->body = arena_strndup(call->arena, own.reply->body, own.reply->body_len);
         api_watch_close(watch);
         return -1;

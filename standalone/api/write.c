@@ -19,6 +19,8 @@
 #define MAX_LABEL 63
 /* Writes of a namespace that may come in between while an object is made in it. */
 #define MAX_TRIES 100
+/* Writes of an object by the collector, which takes no turns, that may come in between. */
+#define MAX_CONFLICTS 5
 /* Levels of an object with its managed fields. A list has two above it, a Table in a watch event four, and clients
  * may have the same limit as this server. */
 #define MAX_DEPTH (JSON_MAX_DEPTH - 4)
@@ -43,9 +45,8 @@ struct write {
     uint64_t revision;                  /* of live in the store */
     const cJSON *sent;                  /* of an update: the object as it was decoded */
     cJSON *object;
-    bool any_kind;   /* what the object says of its kind does not count */
-    bool managed;    /* managedFields are set: server-side apply */
-    bool or_changed; /* the object that is created may exist meanwhile: it is changed then */
+    bool any_kind; /* what the object says of its kind does not count */
+    bool managed;  /* managedFields are set: server-side apply */
 };
 
 static bool write_is_status(const struct write *write)
@@ -451,11 +452,8 @@ static int write_put(struct write *write, uint64_t *ret, struct error *err, bool
     return r;
 }
 
-/* The name is taken. */
 static int write_meet_taken(struct write *write)
 {
-    if (write->or_changed)
-        return 1;
     return call_fail_named(write->call, 409, "AlreadyExists",
                            object_meta_text(write->object, "name"), "already exists");
 }
@@ -544,6 +542,7 @@ static void write_generate_name(struct write *write)
 
 int call_create(struct api_call *call)
 {
+    CLEANUP(turn_endp) struct turn turn = { 0 };
     struct write write = { .call = call, .subresource = "" };
     cJSON *object;
     int64_t version;
@@ -564,6 +563,7 @@ int call_create(struct api_call *call)
     write_generate_name(&write);
     if (write_check_namespace(call, object_meta_text(write.object, "name")) < 0)
         return -1;
+    turn_begin(&turn, &call->api->turns, write_key(&write));
     return write_create(&write);
 }
 
@@ -655,7 +655,6 @@ static int write_create_instead(struct write *write)
         return write_refuse_uid(call);
     if (write_check_namespace(call, call->route.name) < 0)
         return -1;
-    write->or_changed = true;
     return write_create(write);
 }
 
@@ -675,49 +674,21 @@ static int write_change_or_create(struct write *write)
     return r < 0 ? r : r > 0 ? write_create_instead(write) : write_try_change(write);
 }
 
-/* --- again, when somebody else was faster ------------------------------------------------------- */
-
 typedef int write_try_fn(struct write *write);
 
-/* As try_once. What a try that was for nothing leaves, in memory and as warnings, is gone. */
-static int write_try_apart(const struct write *write, write_try_fn *try_once)
+static int write_in_turn(const struct write *write, write_try_fn *try_once)
 {
+    CLEANUP(turn_endp) struct turn turn = { 0 };
     struct api_call *call = write->call;
-    struct arena *arena = call->arena;
-    size_t warnings = call->warning_count;
-    struct write again = *write;
-
-    call->arena = arena_create();
-
-    int r = try_once(&again);
-
-    if (r > 0) {
-        while (call->warning_count > warnings)
-            call->reply->warnings[--call->warning_count] = NULL;
-        call->place = (struct kv_guard){ 0 };
-        arena_destroy(call->arena);
-    } else {
-        arena_adopt(arena, call->arena);
-    }
-    call->arena = arena;
-    return r;
-}
-
-/* Tries until the write is made, or is refused because the version that it names is not there any more. */
-static int write_try_until_made(const struct write *write, write_try_fn *try_once)
-{
-    struct api_call *call = write->call;
-    CLEANUP(turn_endp)
-    struct turn turn = { .turns = &call->api->turns,
-                         .key = stored_key(call->arena, call->resource, call->route.ns,
-                                           call->route.name) };
     int r = 1;
 
-    if (turn_is_due(&turn))
-        (void)turn_take(&turn);
-    do
-        r = write_try_apart(write, try_once);
-    while (r > 0 && turn_take(&turn));
+    turn_begin(&turn, &call->api->turns,
+               stored_key(call->arena, call->resource, call->route.ns, call->route.name));
+    for (int i = 0; r > 0 && i < MAX_CONFLICTS; i++) {
+        struct write once = *write;
+
+        r = try_once(&once);
+    }
     return r > 0 ? call_fail_changed(call, call->route.name) : r;
 }
 
@@ -739,8 +710,8 @@ int call_update(struct api_call *call)
         write_check_names(&write) < 0)
         return -1;
     write.sent = write.object;
-    return write_try_until_made(&write, call->resource->creates_on_update ? write_change_or_create
-                                                                          : write_change_live);
+    return write_in_turn(&write, call->resource->creates_on_update ? write_change_or_create
+                                                                   : write_change_live);
 }
 
 /* --- patches ---------------------------------------------------------------------------------- */
@@ -850,5 +821,5 @@ int call_patch(struct api_call *call)
 
     if (write_check_options(call, applies ? WRITE_APPLY : WRITE_PATCH, "PatchOptions") < 0)
         return -1;
-    return write_try_until_made(&write, applies ? write_change_or_create : write_change_live);
+    return write_in_turn(&write, applies ? write_change_or_create : write_change_live);
 }
