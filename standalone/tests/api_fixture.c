@@ -1,6 +1,7 @@
 #include "standalone/tests/api_fixture.h"
 
 #include <check.h>
+#include <malloc.h>
 #include <poll.h>
 #include <string.h>
 
@@ -61,14 +62,15 @@ void api_teardown(void)
     resources_teardown();
 }
 
-void api_try(const char *method, const char *path, const char *type, const char *body)
+static void handle(struct arena *arena, const char *method, const char *path, const char *type,
+                   const char *body, struct api_reply *ret)
 {
     const char *question = strchr(path, '?');
     const struct api_request request = {
         .method = method,
-        .path = question ? arena_strndup(test_arena, path, (size_t)(question - path)) : path,
+        .path = question ? arena_strndup(arena, path, (size_t)(question - path)) : path,
         .query = question ? question + 1 : "",
-        .content_type = arena_printf(test_arena, "application/%s", type),
+        .content_type = arena_printf(arena, "application/%s", type),
         .accept = api_accept,
         .user_agent = "tester/1.0",
         .body = body ? body : "",
@@ -76,7 +78,41 @@ void api_try(const char *method, const char *path, const char *type, const char 
         .user = &api_user,
     };
 
-    api_handle(api, test_arena, &request, &api_answer);
+    api_handle(api, arena, &request, ret);
+}
+
+void api_try(const char *method, const char *path, const char *type, const char *body)
+{
+    handle(test_arena, method, path, type, body, &api_answer);
+}
+
+int api_status(const char *method, const char *path, const char *type, const char *body)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct api_reply reply;
+
+    handle(arena, method, path, type, body, &reply);
+    return reply.status;
+}
+
+void api_put(const char *name, const char *more, size_t bytes)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    char *data = arena_alloc(arena, bytes + 1, 1);
+
+    memset(data, 'x', bytes);
+    ck_assert_int_eq(
+        api_status("POST", CONFIGMAPS, "json",
+                   arena_printf(arena, "{\"metadata\":{\"name\":\"%s\"%s},\"data\":{\"d\":\"%s\"}}",
+                                name, more, data)),
+        201);
+}
+
+size_t api_allocated(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
 }
 
 void api_send(const char *method, const char *path, const char *type, const char *body, int status)
@@ -171,18 +207,10 @@ void api_collect(void)
 void await_gone(const char *path)
 {
     int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-    const struct api_request request = {
-        .method = "GET", .path = path, .query = "", .body = "", .user = &api_user
-    };
 
-    do {
-        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-        struct api_reply reply;
-
-        api_handle(api, arena, &request, &reply);
-        if (reply.status == 404)
-            return;
+    while (api_status("GET", path, "json", NULL) != 404) {
+        if (clock_monotonic_ms(&CLOCK_SYSTEM) > end_ms)
+            ck_abort_msg("%s is still there", path);
         (void)poll(NULL, 0, 1);
-    } while (clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms);
-    ck_abort_msg("%s is still there", path);
+    }
 }

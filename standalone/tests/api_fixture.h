@@ -29,6 +29,11 @@ const cJSON *ask_patch(const char *path, const char *type, const char *body, int
 /* As ask, of any content type; what came is left in api_answer. */
 void api_try(const char *method, const char *path, const char *type, const char *body);
 void api_send(const char *method, const char *path, const char *type, const char *body, int status);
+/* Any thread: the status of the answer, which is let go. */
+int api_status(const char *method, const char *path, const char *type, const char *body);
+/* A ConfigMap of the namespace default, with these JSON members behind the name and so many bytes of data. */
+void api_put(const char *name, const char *more, size_t bytes);
+size_t api_allocated(void); /* bytes of this process */
 /* "reason: message" of the refusal that is expected. */
 const char *refusal(const char *method, const char *path, const char *body, int status);
 

@@ -1,7 +1,6 @@
 /* Lists that are read in chunks: of one revision, whatever is written and compacted between two of them,
  * and what they hold of the store meanwhile. */
 #include <check.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -48,18 +47,7 @@ static void on_read(void *ctx)
 static void other(const char *method, const char *path, const char *type, const char *body,
                   int status)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct api_request request = { .method = method,
-                                         .path = path,
-                                         .query = "",
-                                         .content_type = type,
-                                         .body = body,
-                                         .body_len = strlen(body),
-                                         .user = &api_user };
-    struct api_reply reply;
-
-    api_handle(api, arena, &request, &reply);
-    ck_assert_msg(reply.status == status, "%s %s: %s", method, path, reply.body);
+    ck_assert_int_eq(api_status(method, path, type, body), status);
 }
 
 static const char *path_of(size_t i)
@@ -69,21 +57,12 @@ static const char *path_of(size_t i)
 
 static void make(size_t i, size_t bytes)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    char *data = arena_alloc(arena, bytes + 1, 1);
-
-    memset(data, 'x', bytes);
-    other("POST", CONFIGMAPS, "application/json",
-          arena_printf(arena,
-                       "{\"metadata\":{\"name\":\"c%04zu\",\"labels\":{\"of\":\"first\"}},"
-                       "\"data\":{\"d\":\"%s\"}}",
-                       i, data),
-          201);
+    api_put(arena_printf(test_arena, "c%04zu", i), ",\"labels\":{\"of\":\"first\"}", bytes);
 }
 
 static void change(size_t i)
 {
-    other("PATCH", path_of(i), "application/merge-patch+json",
+    other("PATCH", path_of(i), "merge-patch+json",
           "{\"metadata\":{\"labels\":{\"then\":\"changed\"}}}", 200);
 }
 
@@ -235,16 +214,9 @@ TEST_EACH(a_list_whose_revision_is_compacted_is_refused_and_nothing_is_deleted, 
 
 static size_t most;
 
-static size_t allocated(void)
-{
-    const struct mallinfo2 info = mallinfo2();
-
-    return info.uordblks + info.hblkhd;
-}
-
 static void look(void)
 {
-    size_t now = allocated();
+    size_t now = api_allocated();
 
     most = now > most ? now : most;
 }
@@ -257,7 +229,7 @@ TEST_TIMES(a_list_of_large_objects_holds_a_chunk_of_them, 2)
         make(i, LARGE_BYTES);
     api_accept = TABLE;
 
-    size_t before = most = allocated();
+    size_t before = most = api_allocated();
     const cJSON *answer = list("GET", _i ? "?limit=90" : "", 200, look);
 
     ck_assert_uint_eq(json_len(json_get(answer, "rows")), _i ? 90 : LARGE);
@@ -279,7 +251,6 @@ TEST_GROUP("many", setup_many, teardown);
 /* Of a chunk are at most 500 objects or 1 MiB: these are three. */
 TEST(nothing_more_is_read_for_a_client_that_has_gone)
 {
-    char *data = arena_alloc(test_arena, 700001, 1);
     size_t asked = 0;
     const struct api_request request = { .method = "GET",
                                          .path = CONFIGMAPS,
@@ -289,14 +260,106 @@ TEST(nothing_more_is_read_for_a_client_that_has_gone)
                                          .ctx = &asked };
     struct api_reply reply;
 
-    memset(data, 'x', 700000);
-    for (int i = 0; i < 6; i++)
-        (void)ask("POST", CONFIGMAPS,
-                  arena_printf(test_arena,
-                               "{\"metadata\":{\"name\":\"c%d\"},\"data\":{\"d\":\"%s\"}}", i,
-                               data),
-                  201);
+    for (size_t i = 0; i < 6; i++)
+        make(2 * MANY + i, 700000);
     api_handle(api, test_arena, &request, &reply);
     ck_assert_int_eq(reply.status, 504);
     ck_assert_uint_eq(asked, 2);
+}
+
+/* --- deletions of collections ------------------------------------------------------------------- */
+
+/* What somebody else does once when the test's thread looks at the clock, as it does when it has read
+ * an object and has not written it yet. */
+static int64_t wall_us(void *ctx)
+{
+    void (*act)(void) = pthread_equal(pthread_self(), tester) ? meanwhile : NULL;
+
+    (void)ctx;
+    if (act) {
+        meanwhile = NULL;
+        act();
+    }
+    return INT64_C(1795258800000000);
+}
+
+static void setup_clock(void)
+{
+    fault_vfs_install();
+    tester = pthread_self();
+    api_vfs = "fault";
+    api_wall_us = wall_us;
+    api_setup();
+    api_put("a", "", 1);
+    api_put("b", "", 1);
+    api_put("d", "", 1);
+}
+
+TEST_GROUP("collections", setup_clock, api_teardown);
+
+static const char *names(const cJSON *list)
+{
+    const char *ret = "";
+
+    json_for_each (item, json_get(list, "items"))
+        ret = arena_printf(test_arena, "%s%s%s", ret, *ret ? " " : "", meta(item, "name"));
+    return ret;
+}
+
+static void add_a_finalizer(void)
+{
+    other("PATCH", CONFIGMAPS "/b", "merge-patch+json", "{\"metadata\":{\"finalizers\":[\"x/y\"]}}",
+          200);
+}
+
+static void delete_b(void)
+{
+    other("DELETE", CONFIGMAPS "/b", "json", NULL, 200);
+}
+
+static void make_c(void)
+{
+    api_put("c", "", 1);
+}
+
+static bool is_tester(void *ctx)
+{
+    (void)ctx;
+    return pthread_equal(pthread_self(), tester);
+}
+
+static void read_again(void *ctx)
+{
+    if (is_tester(ctx))
+        fault_vfs_set_unreadable(NULL, NULL);
+}
+
+/* Of the test's thread, until it has found out. */
+static void fail_next_read(void)
+{
+    fault_vfs_set_unreadable(is_tester, NULL);
+    fault_vfs_set_read_hook(read_again, NULL);
+}
+
+static const struct {
+    void (*act)(void);
+    int status;
+    const char *left;
+} MEANWHILE[] = {
+    { add_a_finalizer, 200, "b" }, /* it is deleted as it is then */
+    { delete_b, 200, "" },
+    { make_c, 200, "c" },
+    { fail_next_read, 503, "b d" },
+};
+
+TEST_EACH(what_happens_during_the_deletion_of_a_collection_counts, MEANWHILE)
+{
+    meanwhile = MEANWHILE[_i].act;
+
+    const cJSON *answer = ask("DELETE", CONFIGMAPS, NULL, MEANWHILE[_i].status);
+
+    if (MEANWHILE[_i].status == 200)
+        ck_assert_str_eq(names(answer), "a b d");
+    fault_vfs_set_read_hook(NULL, NULL);
+    ck_assert_str_eq(names(ask("GET", CONFIGMAPS, NULL, 200)), MEANWHILE[_i].left);
 }

@@ -1,4 +1,4 @@
-/* Watches whose time passes, that wait or cannot be read, and the order in which owners go. */
+/* Watches: time that passes, what a client that is slow costs and what one that is behind is told. */
 #include <check.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -10,11 +10,16 @@
 #include "standalone/tests/api_fixture.h"
 
 #define PATIENCE_MS 60000
+#define OBJECTS 200
+#define OBJECT_BYTES ((size_t)64 << 10)
+#define LARGE_BYTES ((size_t)900000)
+/* Pages of the store's own connections, a page of the watch and what its lines take. */
+#define HELD_BYTES ((size_t)6 << 20)
+#define HISTORY 50
 
 static void put(const char *name)
 {
-    (void)ask("POST", CONFIGMAPS,
-              arena_printf(test_arena, "{\"metadata\":{\"name\":\"%s\"}}", name), 201);
+    api_put(name, "", 1);
 }
 
 /* The type and name of the next event, whatever its version. */
@@ -131,53 +136,205 @@ TEST(who_waits_is_told_of_what_comes)
     api_watch_close(watch);
 }
 
-/* --- the garbage collector -------------------------------------------------------------------- */
+/* --- initial events: one revision, read as they are told ---------------------------------------- */
 
-/* A ConfigMap that the one of that name and uid owns. */
-static void put_owned(const char *name, const char *owner, const char *uid)
+static const char *name_of(int i)
 {
-    (void)ask(
-        "POST", CONFIGMAPS,
-        arena_printf(test_arena,
-                     "{\"metadata\":{\"name\":\"%s\",\"ownerReferences\":[{\"apiVersion\":\"v1\","
-                     "\"kind\":\"ConfigMap\",\"name\":\"%s\",\"uid\":\"%s\","
-                     "\"blockOwnerDeletion\":true}]}}",
-                     name, owner, uid),
-        201);
+    return arena_printf(test_arena, "o%03d", i);
 }
 
-/* What another thread wrote can be read a moment before watches are told. */
-static const char *await_next(struct api_watch *watch)
+static void put_numbered(int i, const char *label, size_t bytes)
 {
-    const char *event;
-
-    while (str_equal(event = next(watch), "."))
-        (void)sched_yield();
-    return event;
+    api_put(name_of(i), arena_printf(test_arena, ",\"labels\":{\"k\":\"%s\"}", label), bytes);
 }
 
-TEST(in_the_foreground_the_owner_goes_last)
+/* The name of the object of the next line, which is let go. "." none, "END". */
+static const char *next_name(struct api_watch *watch)
 {
-    put("owner");
-    put_owned("child", "owner", meta(ask("GET", CONFIGMAPS "/owner", NULL, 200), "uid"));
-    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
-    (void)ask("GET", CONFIGMAPS "/owner", NULL, 200);
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *line = NULL;
+    size_t len = 0;
+    int r = api_watch_next(watch, arena, &line, &len);
 
-    const cJSON *list = ask("GET", CONFIGMAPS, NULL, 200);
-    struct api_watch *watch = watch_open(arena_printf(
-        test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s", meta(list, "resourceVersion")));
+    if (r <= 0)
+        return r < 0 ? "END" : ".";
 
-    api_collect(); /* it finds what was begun before */
-    await_gone(CONFIGMAPS "/owner");
+    const char *name = strstr(line, "\"name\":\"");
 
-    const char *order = "";
+    ck_assert(str_has_prefix(line, "{\"type\":\"ADDED\""));
+    ck_assert_ptr_nonnull(name);
+    name += strlen("\"name\":\"");
+    return arena_strndup(test_arena, name, strcspn(name, "\""));
+}
 
-    while (!str_has_suffix(order, "owner")) {
-        const char *event = await_next(watch);
+static void setup_long(void)
+{
+    api_history = 0;
+    api_setup();
+}
 
-        if (str_has_prefix(event, "DELETED"))
-            order = arena_printf(test_arena, "%s %s", order, event);
+static void setup_short(void)
+{
+    api_history = HISTORY;
+    api_setup();
+}
+
+TEST_GROUP("initial events", setup_long, api_teardown);
+
+TEST(a_slow_watcher_holds_a_page_and_not_everything)
+{
+    for (int i = 0; i < OBJECTS; i++)
+        put_numbered(i, "v", OBJECT_BYTES);
+
+    size_t before = api_allocated();
+    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1");
+
+    for (int i = 0; i < OBJECTS; i++) {
+        ck_assert_str_eq(next_name(watch), name_of(i));
+        ck_assert_msg(api_allocated() < before + HELD_BYTES, "%zu bytes more after %d events",
+                      api_allocated() - before, i);
     }
-    ck_assert_str_eq(order, " DELETED child DELETED owner");
+    ck_assert_str_eq(next_name(watch), ".");
+    ck_assert_msg(api_allocated() < before + HELD_BYTES / 2, "%zu bytes more after all",
+                  api_allocated() - before);
+    api_watch_close(watch);
+}
+
+/* A page of one object. The second time, when the store's own connections have their pages. */
+TEST(of_a_large_object_nothing_is_held_behind_its_line)
+{
+    put_numbered(0, "v", LARGE_BYTES);
+    put_numbered(1, "v", LARGE_BYTES);
+    for (int round = 0; round < 2; round++) {
+        size_t before = api_allocated();
+        struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1");
+
+        for (int i = 0; i < 2; i++) {
+            ck_assert_str_eq(next_name(watch), name_of(i));
+            ck_assert_msg(!round || api_allocated() < before + LARGE_BYTES / 2, "%zu bytes more",
+                          api_allocated() - before);
+        }
+        ck_assert_str_eq(next_name(watch), ".");
+        api_watch_close(watch);
+    }
+}
+
+TEST(who_looks_for_one_of_many_does_not_keep_the_others)
+{
+    for (int i = 0; i < OBJECTS; i++)
+        put_numbered(i, i == OBJECTS - 1 ? "wanted" : "v", OBJECT_BYTES);
+
+    size_t before = api_allocated();
+    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1&labelSelector=k%3Dwanted");
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *line;
+    size_t len;
+
+    ck_assert_int_eq(api_watch_next(watch, arena, &line, &len), 1);
+    ck_assert_ptr_nonnull(strstr(line, name_of(OBJECTS - 1)));
+    ck_assert_msg(api_allocated() < before + HELD_BYTES, "%zu bytes more",
+                  api_allocated() - before);
+    api_watch_close(watch);
+}
+
+TEST(all_are_of_one_revision_whatever_happens_meanwhile)
+{
+    for (int i = 0; i < 20; i++)
+        put_numbered(i, "v", OBJECT_BYTES); /* several pages */
+
+    struct api_watch *watch =
+        watch_open(CONFIGMAPS "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+                              "&resourceVersionMatch=NotOlderThan");
+
+    ck_assert_str_eq(next_name(watch), "o000");
+    (void)ask("DELETE", CONFIGMAPS "/o000", NULL, 200);
+    (void)ask("DELETE", CONFIGMAPS "/o019", NULL, 200);
+    put_numbered(30, "v", 10);
+    for (int i = 1; i < 20; i++)
+        ck_assert_str_eq(next_name(watch), name_of(i));
+    ck_assert(str_has_prefix(watch_next(watch), "BOOKMARK"));
+    ck_assert(str_has_prefix(watch_next(watch), "DELETED o000"));
+    ck_assert(str_has_prefix(watch_next(watch), "DELETED o019"));
+    ck_assert(str_has_prefix(watch_next(watch), "ADDED o030"));
+    ck_assert_str_eq(watch_next(watch), ".");
+    api_watch_close(watch);
+}
+
+static void let_history_pass(void)
+{
+    for (int i = 0; i < 3 * HISTORY; i++)
+        (void)ask_patch(CONFIGMAPS "/o000", "merge-patch+json",
+                        arena_printf(test_arena, "{\"data\":{\"e\":\"%d\"}}", i), 200);
+    fake_clock_advance(&api_store.clock, 60000);
+    kv_fixture_await_compacted(&api_store, kv_revision(api_store.kv) - 2 * HISTORY);
+}
+
+TEST_GROUP("short history", setup_short, api_teardown);
+
+TEST(a_watcher_that_is_behind_is_told_to_begin_again)
+{
+    for (int i = 0; i < 20; i++)
+        put_numbered(i, "v", OBJECT_BYTES);
+
+    struct api_watch *reads = watch_open(CONFIGMAPS "?watch=1");
+    struct api_watch *follows = watch_open(
+        arena_printf(test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s",
+                     meta(ask("GET", CONFIGMAPS "?limit=1", NULL, 200), "resourceVersion")));
+
+    ck_assert_str_eq(next_name(reads), "o000");
+    let_history_pass();
+
+    const char *event = watch_next(reads);
+
+    while (str_has_prefix(event, "ADDED")) /* of the page that it has */
+        event = watch_next(reads);
+    ck_assert_str_eq(event, "ERROR 410");
+    ck_assert_str_eq(watch_next(reads), "END");
+    ck_assert_str_eq(watch_next(follows), "ERROR 410");
+    ck_assert_str_eq(watch_next(follows), "END");
+    api_watch_close(reads);
+    api_watch_close(follows);
+}
+
+static const struct {
+    const char *path, *accept;
+} TOO_OLD[] = {
+    { CONFIGMAPS "?watch=1&resourceVersion=1", NULL },
+    { "/api/v1/configmaps?watch=1&resourceVersion=1&allowWatchBookmarks=true", NULL },
+    { TASKS "?watch=1&resourceVersion=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
+      NULL },
+    { TASKS "?watch=1&resourceVersion=1", "application/json;as=Table;g=meta.k8s.io;v=v1" },
+};
+
+/* The answer is a stream as any other: what refuses is its one event. */
+TEST(a_watch_that_begins_behind_the_history_is_told_by_an_event)
+{
+    put_numbered(0, "v", 10);
+    let_history_pass();
+    for (size_t i = 0; i < ARRAY_LEN(TOO_OLD); i++) {
+        api_accept = TOO_OLD[i].accept;
+
+        struct api_watch *watch = watch_open(TOO_OLD[i].path);
+
+        ck_assert_str_eq(watch_next(watch), "ERROR 410");
+        ck_assert_str_eq(watch_next(watch), "END");
+        api_watch_close(watch);
+    }
+    api_accept = NULL;
+}
+
+/* What is wrong with the question is said first; with initial events there is nothing to be too old. */
+TEST(what_a_watch_asks_for_counts_before_its_version)
+{
+    put_numbered(0, "v", 10);
+    let_history_pass();
+    (void)ask("GET", TASKS "?watch=1&resourceVersion=1&fieldSelector=bla%3Dx", NULL, 400);
+
+    struct api_watch *watch =
+        watch_open(CONFIGMAPS "?watch=1&resourceVersion=1&sendInitialEvents=true"
+                              "&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
+
+    ck_assert(str_has_prefix(watch_next(watch), "ADDED o000"));
+    ck_assert(str_has_prefix(watch_next(watch), "BOOKMARK"));
     api_watch_close(watch);
 }

@@ -1,13 +1,20 @@
-/* The garbage collector with many dependents: what is left at the end, in a bounded number of looks, while others
- * are served. */
+/* The garbage collector: what is left at the end, in a bounded number of looks; while the disk cannot be read it tries
+ * again, and does not act on what it does not know. */
+#include <check.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/base/str.h"
+#include "common/tests/power.h"
+#include "common/tests/random.h"
 #include "standalone/api/call.h"
 #include "standalone/api/collector.h"
-#include "standalone/api/collector_internal.h"
 #include "standalone/tests/api_fixture.h"
+#include "standalone/tests/fault_vfs.h"
 
 /* More than two batches. */
 #define DEPENDENTS 600
@@ -19,14 +26,121 @@
 #define PATIENCE_MS 120000
 
 #define FARM "/api/v1/namespaces/farm"
-#define KEYS "/registry/core/configmaps/default/"
 #define EVENTS "/api/v1/namespaces/default/events"
 /* More than two pages; the last name is d999. */
 #define EVENTS_LEN 1100
 
-static const char *uid_of(const char *path)
+/* One is more than a connection has in memory, two more than a page of the first look at the store, all more than
+ * the ring of events. */
+#define LARGE ((size_t)600 << 10)
+#define MANY 10
+#define NOTE ((size_t)200 << 10)
+#define PAGE 4096 /* of the file */
+#define TOGETHER 8
+/* Of each kind of deletion. */
+#define GROUPS ((int)power_count(3, 4, 12))
+#define EACH 4
+#define FAILURES 60
+
+static pthread_t tester, writer;
+static atomic_int failed;
+
+/* --- the collector's reads ---------------------------------------------------------------------- */
+
+static void note_writer(void *ctx)
 {
-    return meta(ask("GET", path, NULL, 200), "uid");
+    (void)ctx;
+    writer = pthread_self();
+}
+
+/* Nor is it who looks whether the store can be read again. */
+static bool is_collector(void)
+{
+    char name[16] = "";
+
+    (void)pthread_getname_np(pthread_self(), name, sizeof(name));
+    return !pthread_equal(pthread_self(), tester) && !pthread_equal(pthread_self(), writer) &&
+           !str_equal(name, "store-health");
+}
+
+static bool fail_all(void *ctx)
+{
+    (void)ctx;
+    if (!is_collector())
+        return false;
+    atomic_fetch_add(&failed, 1);
+    return true;
+}
+
+static uint64_t one_in; /* reads fails */
+
+static bool fail_some(void *ctx)
+{
+    return is_collector() && atomic_load(&failed) < FAILURES && random_below(ctx, one_in) == 0 &&
+           fail_all(NULL);
+}
+
+static bool fail_once(void *ctx)
+{
+    (void)ctx;
+    return atomic_load(&failed) == 0 && fail_all(NULL);
+}
+
+static void begin_failing(fault_vfs_judge_fn *function)
+{
+    static uint64_t random = 7; /* the collector's thread alone */
+
+    atomic_store(&failed, 0);
+    fault_vfs_set_unreadable(function, &random);
+}
+
+static void begin_failing_some(uint64_t of)
+{
+    one_in = of;
+    begin_failing(fail_some);
+}
+
+static void end_failing(void)
+{
+    fault_vfs_set_unreadable(NULL, NULL);
+}
+
+static void await_failure(void)
+{
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+
+    while (!atomic_load(&failed) && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
+        (void)poll(NULL, 0, 1);
+    ck_assert_int_gt(atomic_load(&failed), 0);
+}
+
+static void setup(void)
+{
+    fault_vfs_install();
+    tester = pthread_self();
+    api_vfs = "fault";
+    fault_vfs_set_hook(note_writer, NULL);
+    api_setup();
+    fault_vfs_set_hook(NULL, NULL);
+}
+
+static void teardown(void)
+{
+    end_failing();
+    fault_vfs_set_read_hook(NULL, NULL);
+    api_teardown();
+}
+
+/* --- objects ------------------------------------------------------------------------------------ */
+
+static const char *path_of(const char *collection, const char *name)
+{
+    return arena_printf(test_arena, "%s/%s", collection, name);
+}
+
+static const char *numbered(const char *word, int i)
+{
+    return arena_printf(test_arena, "%s%03d", word, i);
 }
 
 static void put(const char *collection, const char *name, const char *more)
@@ -35,27 +149,59 @@ static void put(const char *collection, const char *name, const char *more)
               arena_printf(test_arena, "{\"metadata\":{\"name\":\"%s\"%s}}", name, more), 201);
 }
 
-static const char *name_of(int i)
+/* Metadata of an object that names this ConfigMap as its owner, which waits for it in the foreground if it blocks. */
+static const char *owned_by(const char *collection, const char *owner, bool blocks)
 {
-    return arena_printf(test_arena, "d%03d", i);
+    return arena_printf(test_arena,
+                        ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                        "\"name\":\"%s\",\"uid\":\"%s\",\"blockOwnerDeletion\":%s}]",
+                        owner, meta(ask("GET", path_of(collection, owner), NULL, 200), "uid"),
+                        blocks ? "true" : "false");
 }
 
-static void put_dependents_that(int len, const char *block, const char *more)
+static void put_dependents(const char *word, int len, const char *owner, const char *more,
+                           size_t bytes)
 {
-    const char *uid = uid_of(CONFIGMAPS "/owner");
+    const char *all = arena_printf(test_arena, "%s%s", owned_by(CONFIGMAPS, owner, true), more);
 
     for (int i = 0; i < len; i++)
-        put(CONFIGMAPS, name_of(i),
-            arena_printf(test_arena,
-                         ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
-                         "\"name\":\"owner\",\"uid\":\"%s\"%s}]%s",
-                         uid, block, more));
+        api_put(numbered(word, i), all, bytes);
 }
 
-/* ConfigMaps of this owner, who waits for them in the foreground. */
-static void put_dependents(int len, const char *more)
+static void delete_with(const char *path, const char *policy)
 {
-    put_dependents_that(len, ",\"blockOwnerDeletion\":true", more);
+    (void)ask("DELETE", arena_printf(test_arena, "%s?propagationPolicy=%s", path, policy), NULL,
+              200);
+}
+
+static void await_all_gone(const char *word, int len)
+{
+    for (int i = 0; i < len; i++)
+        await_gone(path_of(CONFIGMAPS, numbered(word, i)));
+}
+
+/* When it is gone, all that the collector had noted before was looked at. */
+static void collect_one_more(const char *name)
+{
+    put(CONFIGMAPS, name,
+        ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"nope\","
+        "\"uid\":\"nope\"}]");
+    await_gone(path_of(CONFIGMAPS, name));
+}
+
+static void expect_orphans(const char *word, int len)
+{
+    for (int i = 0; i < len; i++) {
+        const cJSON *orphan = ask("GET", path_of(CONFIGMAPS, numbered(word, i)), NULL, 200);
+
+        ck_assert_ptr_null(json_path(orphan, "metadata", "ownerReferences", NULL));
+    }
+}
+
+static void change(const char *path, const char *members)
+{
+    (void)ask_patch(path, "merge-patch+json",
+                    arena_printf(test_arena, "{\"metadata\":{%s}}", members), 200);
 }
 
 static size_t count_of(const char *collection)
@@ -84,8 +230,7 @@ static void let_go(const char *collection, int len)
     for (int i = 0; i < len; i++) {
         size_t before = looks();
 
-        (void)ask_patch(arena_printf(test_arena, "%s/%s", collection, name_of(i)),
-                        "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}", 200);
+        change(path_of(collection, numbered("d", i)), "\"finalizers\":null");
         await_look(before);
     }
 }
@@ -106,205 +251,114 @@ static void await_marks(const char *collection, size_t len)
     } while (marked < len);
 }
 
-static const char *const POLICIES[] = { "Background", "Foreground" };
+/* --- many dependents ---------------------------------------------------------------------------- */
 
-TEST_GROUP("all", api_setup, api_teardown);
+TEST_GROUP("all", setup, teardown);
 
-TEST_EACH(all_dependents_go_with_their_owner, POLICIES)
+static const char *const POLICIES[] = { "Background", "Foreground", "Orphan" };
+
+TEST_EACH(all_dependents_go_with_their_owner_or_stay, POLICIES)
 {
-    static const char last[] = CONFIGMAPS "/d599";
+    size_t before;
 
     api_collect();
     put(CONFIGMAPS, "owner", "");
     put(CONFIGMAPS, "other", "");
-    put_dependents(DEPENDENTS, "");
-
-    size_t before = looks();
-
-    (void)ask("DELETE",
-              arena_printf(test_arena, CONFIGMAPS "/owner?propagationPolicy=%s", POLICIES[_i]),
-              NULL, 200);
+    put_dependents("d", DEPENDENTS, "owner", "", 1);
+    before = looks();
+    delete_with(CONFIGMAPS "/owner", POLICIES[_i]);
     await_gone(CONFIGMAPS "/owner");
-    await_gone(last);
-    for (int i = 0; i < DEPENDENTS; i++)
-        await_gone(arena_printf(test_arena, CONFIGMAPS "/%s", name_of(i)));
-    ck_assert_uint_eq(count_of(CONFIGMAPS), 1); /* the other one */
+    if (_i == 2)
+        expect_orphans("d", DEPENDENTS);
+    else
+        await_all_gone("d", DEPENDENTS);
+    (void)ask("GET", CONFIGMAPS "/other", NULL, 200);
     ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS);
 }
 
-/* For HELD dependents that others hold. */
-static size_t looks_once_owner_waits(void)
+TEST(in_the_foreground_the_owner_goes_last)
 {
-    api_collect();
+    struct api_watch *watch;
+    const char *event = "";
+
     put(CONFIGMAPS, "owner", "");
-    put_dependents(HELD, ",\"finalizers\":[\"a.example/held\"]");
-    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
-    await_marks(CONFIGMAPS, HELD + 1);
-    return looks();
+    put_dependents("d", 1, "owner", "", 1);
+    delete_with(CONFIGMAPS "/owner", "Foreground");
+    (void)ask("GET", CONFIGMAPS "/owner", NULL, 200);
+    watch = watch_open(arena_printf(test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s",
+                                    meta(ask("GET", CONFIGMAPS, NULL, 200), "resourceVersion")));
+    api_collect(); /* it finds what was begun before */
+    while (!str_has_prefix(event, "DELETED")) {
+        event = watch_next(watch);
+        (void)sched_yield();
+    }
+    ck_assert_msg(str_has_prefix(event, "DELETED d000@"), "%s", event);
+    await_gone(CONFIGMAPS "/owner");
+    api_watch_close(watch);
 }
 
 TEST(an_owner_does_not_look_at_all_dependents_for_each_that_ends)
 {
-    size_t before = looks_once_owner_waits();
+    size_t before;
 
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put_dependents("d", HELD, "owner", ",\"finalizers\":[\"a.example/held\"]", 1);
+    delete_with(CONFIGMAPS "/owner", "Foreground");
+    await_marks(CONFIGMAPS, HELD + 1);
+    before = looks();
     let_go(CONFIGMAPS, HELD);
     await_gone(CONFIGMAPS "/owner");
     ck_assert_uint_eq(count_of(CONFIGMAPS), 0);
     ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
 }
 
-TEST(all_orphans_stay)
+TEST_TIMES(an_owner_does_not_wait_for_a_dependent_that_holds_it_no_more, 2)
 {
     api_collect();
     put(CONFIGMAPS, "owner", "");
-    put_dependents(DEPENDENTS, "");
-
-    size_t before = looks();
-
-    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Orphan", NULL, 200);
-    await_gone(CONFIGMAPS "/owner");
-
-    const cJSON *items = json_get(ask("GET", CONFIGMAPS, NULL, 200), "items");
-
-    ck_assert_uint_eq(json_len(items), DEPENDENTS);
-    json_for_each (item, items)
-        ck_assert_ptr_null(json_path(item, "metadata", "ownerReferences", NULL));
-    ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS);
-}
-
-#define MISSING                                                                                    \
-    "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"nope\","        \
-    "\"uid\":\"nope\"}]"
-
-/* When the second one is gone, all that was noted beside the first one was looked at. */
-static void collect_two(void)
-{
-    put(CONFIGMAPS, "first", "," MISSING);
-    await_gone(CONFIGMAPS "/first");
-    put(CONFIGMAPS, "second", "," MISSING);
-    await_gone(CONFIGMAPS "/second");
-}
-
-/* Two references to one owner, of which one holds it: in either order. */
-TEST_TIMES(any_reference_that_holds_an_owner_does, 2)
-{
-    static const char *const BLOCKS[] = { ",\"blockOwnerDeletion\":true", "" };
-    const char *uid;
-    size_t before;
-
-    api_collect();
-    put(CONFIGMAPS, "owner", "");
-    uid = uid_of(CONFIGMAPS "/owner");
-    for (int i = 0; i < DEPENDENTS / 2; i++)
-        put(CONFIGMAPS, name_of(i),
-            arena_printf(test_arena,
-                         ",\"finalizers\":[\"a.example/held\"],\"ownerReferences\":["
-                         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"owner\","
-                         "\"uid\":\"%s\"%s},"
-                         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"owner\","
-                         "\"uid\":\"%s\"%s}]",
-                         uid, BLOCKS[_i], uid, BLOCKS[!_i]));
-    before = looks();
-    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
-    await_marks(CONFIGMAPS, DEPENDENTS / 2 + 1);
-    collect_two();
-    (void)ask("GET", CONFIGMAPS "/owner", NULL, 200);
-    ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS / 2);
-    let_go(CONFIGMAPS, DEPENDENTS / 2);
-    await_gone(CONFIGMAPS "/owner");
-}
-
-TEST_TIMES(an_owner_does_not_wait_for_who_holds_it_no_more, 2)
-{
-    api_collect();
-    put(CONFIGMAPS, "owner", "");
-    put_dependents(1, ",\"finalizers\":[\"a.example/held\"]");
-
-    const char *uid = uid_of(CONFIGMAPS "/owner");
-
-    (void)ask("DELETE", CONFIGMAPS "/owner?propagationPolicy=Foreground", NULL, 200);
+    put_dependents("d", 1, "owner", ",\"finalizers\":[\"a.example/held\"]", 1);
+    delete_with(CONFIGMAPS "/owner", "Foreground");
     await_marks(CONFIGMAPS, 2);
-    (void)ask_patch(CONFIGMAPS "/d000", "merge-patch+json",
-                    _i == 0
-                        ? "{\"metadata\":{\"ownerReferences\":null}}"
-                        : arena_printf(test_arena,
-                                       "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\","
-                                       "\"kind\":\"ConfigMap\",\"name\":\"owner\",\"uid\":\"%s\","
-                                       "\"blockOwnerDeletion\":false}]}}",
-                                       uid),
-                    200);
+    change(CONFIGMAPS "/d000",
+           _i ? owned_by(CONFIGMAPS, "owner", false) + 1 : "\"ownerReferences\":null");
     await_gone(CONFIGMAPS "/owner");
     (void)ask("GET", CONFIGMAPS "/d000", NULL, 200);
 }
 
-/* Metadata of who is waited for by this ConfigMap. */
-static const char *owned_by(const char *collection, const char *owner)
+TEST(one_owner_that_is_there_is_enough)
 {
-    return arena_printf(test_arena,
-                        ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
-                        "\"name\":\"%s\",\"uid\":\"%s\",\"blockOwnerDeletion\":true}]",
-                        owner, uid_of(arena_printf(test_arena, "%s/%s", collection, owner)));
-}
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put(CONFIGMAPS, "d000",
+        arena_printf(test_arena,
+                     "%.*s,{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"x\","
+                     "\"uid\":\"x\"}]",
+                     (int)strlen(owned_by(CONFIGMAPS, "owner", true)) - 1,
+                     owned_by(CONFIGMAPS, "owner", true)));
+    collect_one_more("more");
 
-static void give(const char *collection, const char *name, const char *owner)
-{
-    (void)ask_patch(
-        arena_printf(test_arena, "%s/%s", collection, name), "merge-patch+json",
-        arena_printf(test_arena, "{\"metadata\":{%s}}", owned_by(collection, owner) + 1), 200);
-}
+    const cJSON *kept = ask("GET", CONFIGMAPS "/d000", NULL, 200);
 
-static void delete_in_foreground(const char *name)
-{
-    (void)ask("DELETE",
-              arena_printf(test_arena, FARM "/configmaps/%s?propagationPolicy=Foreground", name),
-              NULL, 200);
-}
-
-/* As on a cluster: nobody in a namespace that goes waits for anybody. _i: it goes before they wait. */
-TEST_TIMES(owners_who_wait_for_one_another_go_with_their_namespace, 2)
-{
-    static const char *const NAMES[] = { "d000", "d001" };
-
-    put("/api/v1/namespaces", "farm", "");
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
-        put(FARM "/configmaps", NAMES[i], ",\"finalizers\":[\"a.example/held\"]");
-    give(FARM "/configmaps", "d000", "d001");
-    give(FARM "/configmaps", "d001", "d000");
-    if (_i) {
-        api_collect();
-        (void)ask("DELETE", FARM, NULL, 200);
-        await_marks(FARM "/configmaps", 2);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
-        delete_in_foreground(NAMES[i]);
-    if (!_i) {
-        api_collect();
-        (void)ask("DELETE", FARM, NULL, 200);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) /* that finalizer alone */
-        (void)ask_patch(arena_printf(test_arena, FARM "/configmaps/%s", NAMES[i]),
-                        "json-patch+json",
-                        "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers/0\"}]", 200);
-    await_gone(FARM);
+    ck_assert_uint_eq(json_len(json_path(kept, "metadata", "ownerReferences", NULL)), 1);
 }
 
 TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
 {
+    size_t first, before;
+
     api_collect();
     put("/api/v1/namespaces", "farm", "");
     for (int i = 0; i < DEPENDENTS; i++)
-        put(FARM "/configmaps", name_of(i), i < HELD ? ",\"finalizers\":[\"a.example/held\"]" : "");
-
-    size_t first = looks();
-
+        put(FARM "/configmaps", numbered("d", i),
+            i < HELD ? ",\"finalizers\":[\"a.example/held\"]" : "");
+    first = looks();
     (void)ask("DELETE", FARM, NULL, 200);
     for (int i = HELD; i < DEPENDENTS; i++)
-        await_gone(arena_printf(test_arena, FARM "/configmaps/%s", name_of(i)));
+        await_gone(path_of(FARM "/configmaps", numbered("d", i)));
     await_marks(FARM "/configmaps", HELD);
     ck_assert_uint_le(looks() - first, LOOKS_EACH * DEPENDENTS);
-
-    size_t before = looks();
-
+    before = looks();
     let_go(FARM "/configmaps", HELD);
     await_gone(FARM);
     ck_assert_uint_eq(count_of(FARM "/configmaps"), 0);
@@ -324,11 +378,11 @@ TEST(events_of_long_ago_go_however_many_they_are)
 {
     api_collect();
     for (int i = 0; i < EVENTS_LEN; i++)
-        put_event(name_of(i));
+        put_event(numbered("d", i));
     fake_clock_advance(&api_store.clock, 120 * MINUTE_MS);
     put_event("a-new-one");
     put_event("new-one");
-    await_gone(arena_printf(test_arena, EVENTS "/%s", name_of(999)));
+    await_gone(arena_printf(test_arena, EVENTS "/%s", numbered("d", 999)));
     ck_assert_uint_eq(count_of(EVENTS), 2);
 }
 
@@ -345,4 +399,181 @@ TEST_TIMES(an_hour_of_an_event_is_no_step_of_the_clock, 2)
     put_event("new"); /* wakes the collector */
     await_gone(EVENTS "/old");
     ck_assert_uint_eq(count_of(EVENTS), 2);
+}
+
+/* --- one read that fails -------------------------------------------------------------------------- */
+
+TEST(a_first_look_that_fails_is_taken_again)
+{
+    put(CONFIGMAPS, "owner", "");
+    put_dependents("d", EACH, "owner", "", 1);
+    delete_with(CONFIGMAPS "/owner", "Background");
+    begin_failing(fail_all);
+    api_collect();
+    await_failure();
+    end_failing();
+    await_all_gone("d", EACH);
+}
+
+/* The first page of the first look was read. */
+static void on_page(void *ctx)
+{
+    (void)ctx;
+    if (!is_collector())
+        return;
+    fault_vfs_set_read_hook(NULL, NULL);
+    begin_failing(fail_once);
+}
+
+/* Dependents that it has not seen yet would be orphans of an owner that is gone, which go, too. */
+TEST(half_a_look_at_the_store_is_nothing_to_act_on)
+{
+    put(CONFIGMAPS, "a-owner", "");
+    put_dependents("d", MANY, "a-owner", "", LARGE);
+    delete_with(CONFIGMAPS "/a-owner", "Orphan");
+    fault_vfs_set_read_hook(on_page, NULL);
+    api_collect();
+    await_failure();
+    await_gone(CONFIGMAPS "/a-owner");
+    collect_one_more("first");
+    collect_one_more("second");
+    expect_orphans("d", MANY);
+}
+
+/* --- what it has not seen ----------------------------------------------------------------------- */
+
+static atomic_bool is_held;
+static sem_t release;
+
+static void hold_collector(void *ctx)
+{
+    (void)ctx;
+    if (!is_collector())
+        return;
+    atomic_store(&is_held, true);
+    while (sem_wait(&release) < 0)
+        ;
+}
+
+/* It has looked at one object more. */
+static void await_held(void)
+{
+    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
+
+    while (!atomic_load(&is_held) && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
+        (void)poll(NULL, 0, 1);
+    ck_assert(atomic_load(&is_held));
+    atomic_store(&is_held, false);
+}
+
+/* The next that it looks at, alone. */
+static void begin_holding(void)
+{
+    put(CONFIGMAPS, "looked-at", ",\"finalizers\":[\"a.example/held\"]");
+    collect_one_more("before");
+    ck_assert_int_eq(sem_init(&release, 0, 0), 0);
+    fault_vfs_set_read_hook(hold_collector, NULL);
+    (void)ask("DELETE", CONFIGMAPS "/looked-at", NULL, 200);
+    await_held();
+}
+
+static void hold_at_next(void)
+{
+    (void)sem_post(&release);
+    await_held();
+}
+
+static void end_holding(void)
+{
+    fault_vfs_set_read_hook(NULL, NULL);
+    (void)sem_post(&release);
+}
+
+TEST(events_that_could_not_be_read_are_read_again)
+{
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    begin_holding();
+    put_dependents("d", MANY, "owner", "", LARGE); /* the collector is behind the newest events */
+    delete_with(CONFIGMAPS "/owner", "Background");
+    begin_failing(fail_all);
+    end_holding();
+    await_failure();
+    end_failing();
+    await_all_gone("d", MANY);
+}
+
+/* Of those that it looks at together each but the first begins to go, with a dependent that came just before. */
+TEST(dependents_that_it_has_not_seen_are_orphans_too)
+{
+    api_collect();
+    put(CONFIGMAPS, "root", "");
+    begin_holding();
+    put_dependents("o", TOGETHER, "root", "", 1);
+    hold_at_next();
+    for (int i = 0; i < TOGETHER; i++) {
+        put_dependents(numbered("d", i), 1, numbered("o", i), "", 1);
+        delete_with(path_of(CONFIGMAPS, numbered("o", i)), "Orphan");
+    }
+    end_holding();
+    await_all_gone("o", TOGETHER);
+    collect_one_more("first");
+    collect_one_more("second");
+    for (int i = 0; i < TOGETHER; i++)
+        expect_orphans(numbered("d", i), 1);
+}
+
+/* --- many failures ------------------------------------------------------------------------------ */
+
+TEST_EACH(dependents_go_or_stay_whichever_read_fails, POLICIES)
+{
+    api_collect();
+    begin_failing_some(4);
+    for (int i = 0; i < GROUPS; i++) {
+        put(CONFIGMAPS, numbered("owner", i), "");
+        put_dependents(numbered("d", i), EACH, numbered("owner", i), "", 1);
+        delete_with(path_of(CONFIGMAPS, numbered("owner", i)), POLICIES[_i]);
+    }
+    await_all_gone("owner", GROUPS);
+    for (int i = 0; i < GROUPS && _i < 2; i++)
+        await_all_gone(numbered("d", i), EACH);
+    end_failing();
+    collect_one_more("first");
+    collect_one_more("second");
+    for (int i = 0; i < GROUPS && _i == 2; i++)
+        expect_orphans(numbered("d", i), EACH);
+}
+
+/* In namespaces that are hard to read two wait for each other, and the sweep was there before they began to. */
+TEST(namespaces_go_whichever_read_fails)
+{
+    static const char *const NAMES[] = { "one", "other" };
+    char *note = arena_alloc(test_arena, NOTE + 1, 1);
+    const char *farm = NULL, *place = NULL;
+
+    memset(note, 'x', NOTE);
+    api_collect();
+    for (int i = 0; i < GROUPS; i++) {
+        farm = path_of("/api/v1/namespaces", numbered("farm", i));
+        place = path_of(farm, "configmaps");
+        put("/api/v1/namespaces", numbered("farm", i),
+            arena_printf(test_arena, ",\"annotations\":{\"a.example/note\":\"%s\"}", note));
+        for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)
+            put(place, NAMES[n], ",\"finalizers\":[\"a.example/held\"]");
+        for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)
+            change(path_of(place, NAMES[n]), owned_by(place, NAMES[!n], true) + 1);
+        (void)ask("DELETE", farm, NULL, 200);
+        await_marks(place, ARRAY_LEN(NAMES));
+    }
+    begin_failing_some(NOTE / PAGE);
+    for (int i = 0; i < GROUPS; i++) {
+        place = path_of(path_of("/api/v1/namespaces", numbered("farm", i)), "configmaps");
+        for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)
+            delete_with(path_of(place, NAMES[n]), "Foreground");
+        for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)
+            (void)ask_patch(path_of(place, NAMES[n]), "json-patch+json",
+                            "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers/0\"}]", 200);
+    }
+    for (int i = 0; i < GROUPS; i++)
+        await_gone(path_of("/api/v1/namespaces", numbered("farm", i)));
 }
