@@ -10,102 +10,69 @@
 
 enum protobuf_wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 enum protobuf_type { TEXT, TEXTS, FLAG, TEXT_MAP, BYTES_MAP, MESSAGE, MESSAGES };
-enum protobuf_message {
-    TYPE,
-    NAMESPACE,
-    CONFIGMAP,
-    SECRET,
-    ACCOUNT,
-    ACCESS,
-    RULES,
-    WHO,
-    DELETE,
-    META,
-    OWNER,
-    FINALIZERS,
-    ACCESS_SPEC,
-    ATTRIBUTES,
-    PATH,
-    RULES_SPEC,
-    PRECONDITIONS,
-};
-
-static const struct protobuf_kind {
-    const char *name;
-    enum protobuf_message message;
-} KINDS[] = {
-    { "Namespace", NAMESPACE },
-    { "ConfigMap", CONFIGMAP },
-    { "Secret", SECRET },
-    { "ServiceAccount", ACCOUNT },
-    { "SelfSubjectAccessReview", ACCESS },
-    { "SelfSubjectRulesReview", RULES },
-    { "SelfSubjectReview", WHO },
-    { "DeleteOptions", DELETE },
-};
 
 /* Numbers are those of the generated.proto files of k8s.io/api and k8s.io/apimachinery. */
 static const struct protobuf_field {
-    enum protobuf_message in;
+    const char *in; /* the message, or the kind */
     unsigned number;
     const char *name;
     enum protobuf_type type;
-    enum protobuf_message message; /* of MESSAGE and MESSAGES */
+    const char *message; /* of MESSAGE and MESSAGES */
 } FIELDS[] = {
-    { TYPE, 1, "apiVersion", TEXT, 0 },
-    { TYPE, 2, "kind", TEXT, 0 },
-    { NAMESPACE, 1, "metadata", MESSAGE, META },
-    { NAMESPACE, 2, "spec", MESSAGE, FINALIZERS },
-    { CONFIGMAP, 1, "metadata", MESSAGE, META },
-    { CONFIGMAP, 2, "data", TEXT_MAP, 0 },
-    { CONFIGMAP, 3, "binaryData", BYTES_MAP, 0 },
-    { CONFIGMAP, 4, "immutable", FLAG, 0 },
-    { SECRET, 1, "metadata", MESSAGE, META },
-    { SECRET, 2, "data", BYTES_MAP, 0 },
-    { SECRET, 3, "type", TEXT, 0 },
-    { SECRET, 4, "stringData", TEXT_MAP, 0 },
-    { SECRET, 5, "immutable", FLAG, 0 },
-    { ACCOUNT, 1, "metadata", MESSAGE, META },
-    { ACCOUNT, 4, "automountServiceAccountToken", FLAG, 0 },
-    { ACCESS, 1, "metadata", MESSAGE, META },
-    { ACCESS, 2, "spec", MESSAGE, ACCESS_SPEC },
-    { RULES, 1, "metadata", MESSAGE, META },
-    { RULES, 2, "spec", MESSAGE, RULES_SPEC },
-    { WHO, 1, "metadata", MESSAGE, META },
-    { DELETE, 2, "preconditions", MESSAGE, PRECONDITIONS },
-    { DELETE, 3, "orphanDependents", FLAG, 0 },
-    { DELETE, 4, "propagationPolicy", TEXT, 0 },
-    { DELETE, 5, "dryRun", TEXTS, 0 },
-    { META, 1, "name", TEXT, 0 },
-    { META, 2, "generateName", TEXT, 0 },
-    { META, 3, "namespace", TEXT, 0 },
-    { META, 5, "uid", TEXT, 0 },
-    { META, 6, "resourceVersion", TEXT, 0 },
-    { META, 11, "labels", TEXT_MAP, 0 },
-    { META, 12, "annotations", TEXT_MAP, 0 },
-    { META, 13, "ownerReferences", MESSAGES, OWNER },
-    { META, 14, "finalizers", TEXTS, 0 },
-    { OWNER, 1, "kind", TEXT, 0 },
-    { OWNER, 3, "name", TEXT, 0 },
-    { OWNER, 4, "uid", TEXT, 0 },
-    { OWNER, 5, "apiVersion", TEXT, 0 },
-    { OWNER, 6, "controller", FLAG, 0 },
-    { OWNER, 7, "blockOwnerDeletion", FLAG, 0 },
-    { FINALIZERS, 1, "finalizers", TEXTS, 0 },
-    { ACCESS_SPEC, 1, "resourceAttributes", MESSAGE, ATTRIBUTES },
-    { ACCESS_SPEC, 2, "nonResourceAttributes", MESSAGE, PATH },
-    { ATTRIBUTES, 1, "namespace", TEXT, 0 },
-    { ATTRIBUTES, 2, "verb", TEXT, 0 },
-    { ATTRIBUTES, 3, "group", TEXT, 0 },
-    { ATTRIBUTES, 4, "version", TEXT, 0 },
-    { ATTRIBUTES, 5, "resource", TEXT, 0 },
-    { ATTRIBUTES, 6, "subresource", TEXT, 0 },
-    { ATTRIBUTES, 7, "name", TEXT, 0 },
-    { PATH, 1, "path", TEXT, 0 },
-    { PATH, 2, "verb", TEXT, 0 },
-    { RULES_SPEC, 1, "namespace", TEXT, 0 },
-    { PRECONDITIONS, 1, "uid", TEXT, 0 },
-    { PRECONDITIONS, 2, "resourceVersion", TEXT, 0 },
+    { "TypeMeta", 1, "apiVersion", TEXT, NULL },
+    { "TypeMeta", 2, "kind", TEXT, NULL },
+    { "Namespace", 1, "metadata", MESSAGE, "ObjectMeta" },
+    { "Namespace", 2, "spec", MESSAGE, "NamespaceSpec" },
+    { "ConfigMap", 1, "metadata", MESSAGE, "ObjectMeta" },
+    { "ConfigMap", 2, "data", TEXT_MAP, NULL },
+    { "ConfigMap", 3, "binaryData", BYTES_MAP, NULL },
+    { "ConfigMap", 4, "immutable", FLAG, NULL },
+    { "Secret", 1, "metadata", MESSAGE, "ObjectMeta" },
+    { "Secret", 2, "data", BYTES_MAP, NULL },
+    { "Secret", 3, "type", TEXT, NULL },
+    { "Secret", 4, "stringData", TEXT_MAP, NULL },
+    { "Secret", 5, "immutable", FLAG, NULL },
+    { "ServiceAccount", 1, "metadata", MESSAGE, "ObjectMeta" },
+    { "ServiceAccount", 4, "automountServiceAccountToken", FLAG, NULL },
+    { "SelfSubjectAccessReview", 1, "metadata", MESSAGE, "ObjectMeta" },
+    { "SelfSubjectAccessReview", 2, "spec", MESSAGE, "AccessReviewSpec" },
+    { "SelfSubjectRulesReview", 1, "metadata", MESSAGE, "ObjectMeta" },
+    { "SelfSubjectRulesReview", 2, "spec", MESSAGE, "RulesReviewSpec" },
+    { "SelfSubjectReview", 1, "metadata", MESSAGE, "ObjectMeta" },
+    { "DeleteOptions", 2, "preconditions", MESSAGE, "Preconditions" },
+    { "DeleteOptions", 3, "orphanDependents", FLAG, NULL },
+    { "DeleteOptions", 4, "propagationPolicy", TEXT, NULL },
+    { "DeleteOptions", 5, "dryRun", TEXTS, NULL },
+    { "ObjectMeta", 1, "name", TEXT, NULL },
+    { "ObjectMeta", 2, "generateName", TEXT, NULL },
+    { "ObjectMeta", 3, "namespace", TEXT, NULL },
+    { "ObjectMeta", 5, "uid", TEXT, NULL },
+    { "ObjectMeta", 6, "resourceVersion", TEXT, NULL },
+    { "ObjectMeta", 11, "labels", TEXT_MAP, NULL },
+    { "ObjectMeta", 12, "annotations", TEXT_MAP, NULL },
+    { "ObjectMeta", 13, "ownerReferences", MESSAGES, "OwnerReference" },
+    { "ObjectMeta", 14, "finalizers", TEXTS, NULL },
+    { "OwnerReference", 1, "kind", TEXT, NULL },
+    { "OwnerReference", 3, "name", TEXT, NULL },
+    { "OwnerReference", 4, "uid", TEXT, NULL },
+    { "OwnerReference", 5, "apiVersion", TEXT, NULL },
+    { "OwnerReference", 6, "controller", FLAG, NULL },
+    { "OwnerReference", 7, "blockOwnerDeletion", FLAG, NULL },
+    { "NamespaceSpec", 1, "finalizers", TEXTS, NULL },
+    { "AccessReviewSpec", 1, "resourceAttributes", MESSAGE, "ResourceAttributes" },
+    { "AccessReviewSpec", 2, "nonResourceAttributes", MESSAGE, "NonResourceAttributes" },
+    { "ResourceAttributes", 1, "namespace", TEXT, NULL },
+    { "ResourceAttributes", 2, "verb", TEXT, NULL },
+    { "ResourceAttributes", 3, "group", TEXT, NULL },
+    { "ResourceAttributes", 4, "version", TEXT, NULL },
+    { "ResourceAttributes", 5, "resource", TEXT, NULL },
+    { "ResourceAttributes", 6, "subresource", TEXT, NULL },
+    { "ResourceAttributes", 7, "name", TEXT, NULL },
+    { "NonResourceAttributes", 1, "path", TEXT, NULL },
+    { "NonResourceAttributes", 2, "verb", TEXT, NULL },
+    { "RulesReviewSpec", 1, "namespace", TEXT, NULL },
+    { "Preconditions", 1, "uid", TEXT, NULL },
+    { "Preconditions", 2, "resourceVersion", TEXT, NULL },
 };
 
 /* What is left of a message. */
@@ -214,7 +181,7 @@ static cJSON *protobuf_member(cJSON *object, const struct protobuf_field *field)
                                                            : json_set_object(object, field->name);
 }
 
-static bool protobuf_read_message(struct protobuf_reader *reader, enum protobuf_message message,
+static bool protobuf_read_message(struct protobuf_reader *reader, const char *message,
                                   cJSON *object);
 
 static bool protobuf_read_field(struct protobuf_value *value, const struct protobuf_field *field,
@@ -247,7 +214,7 @@ static bool protobuf_read_field(struct protobuf_value *value, const struct proto
 }
 
 /* No message holds one of its own type, so it nests as deep as the table. */
-static bool protobuf_read_message(struct protobuf_reader *reader, enum protobuf_message message,
+static bool protobuf_read_message(struct protobuf_reader *reader, const char *message,
                                   cJSON *object)
 {
     struct protobuf_value value;
@@ -256,7 +223,7 @@ static bool protobuf_read_message(struct protobuf_reader *reader, enum protobuf_
         if (!protobuf_read_value(reader, &value))
             return false;
         for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
-            if (FIELDS[i].in != message || FIELDS[i].number != value.number)
+            if (FIELDS[i].number != value.number || !str_equal(FIELDS[i].in, message))
                 continue;
             if (!*reader->left || !--*reader->left ||
                 !protobuf_read_field(&value, &FIELDS[i], object))
@@ -276,7 +243,7 @@ static bool protobuf_read_envelope(struct protobuf_reader *reader, cJSON *type,
         if (!protobuf_read_value(reader, &value))
             return false;
         if (value.number == 1 && value.wire == WIRE_BYTES &&
-            !protobuf_read_message(&value.bytes, TYPE, type))
+            !protobuf_read_message(&value.bytes, "TypeMeta", type))
             return false;
         if (value.number == 2 && value.wire == WIRE_BYTES)
             *ret_raw = value.bytes;
@@ -308,7 +275,8 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
     cJSON *object = json_object(arena);
     size_t left = max_values + 1;
     struct protobuf_reader raw = { .left = &left };
-    const struct protobuf_kind *kind = NULL;
+    const char *kind;
+    bool known = false;
 
     if (len < MAGIC_LEN || memcmp(bytes, MAGIC, MAGIC_LEN) != 0)
         return error_set(err, ERROR_INVALID, "the body is no protobuf message of Kubernetes");
@@ -317,13 +285,12 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
                                      (const unsigned char *)bytes + len, &left };
     bool good = protobuf_read_envelope(&whole, object, &raw);
 
-    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-        if (str_equal(KINDS[i].name, json_string(json_get(object, "kind"), "")))
-            kind = &KINDS[i];
-    }
-    if (good && !kind)
+    kind = json_string(json_get(object, "kind"), "");
+    for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++)
+        known = known || str_equal(FIELDS[i].in, kind);
+    if (good && !known)
         return error_set(err, ERROR_INVALID, "objects of this kind must be JSON, not protobuf");
-    if (good && protobuf_read_message(&raw, kind->message, object))
+    if (good && protobuf_read_message(&raw, kind, object))
         return protobuf_parse_again(arena, object, max_values, ret, err);
     if (!left)
         return error_set(err, ERROR_TOO_LARGE,

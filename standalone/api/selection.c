@@ -157,37 +157,29 @@ static int selection_read_label(struct selection_parser *parser, struct requirem
 
 /* Besides metadata.name and metadata.namespace; Events of events.k8s.io have the same names in their own form. */
 static const struct {
-    const char *plural, *field;
+    const char *plural, *fields[16]; /* ended by NULL */
 } FIELDS[] = {
-    { "namespaces", "status.phase" },
-    { "secrets", "type" },
-    { "events", "involvedObject.kind" },
-    { "events", "involvedObject.namespace" },
-    { "events", "involvedObject.name" },
-    { "events", "involvedObject.uid" },
-    { "events", "involvedObject.apiVersion" },
-    { "events", "involvedObject.resourceVersion" },
-    { "events", "involvedObject.fieldPath" },
-    { "events", "regarding.kind" },
-    { "events", "regarding.namespace" },
-    { "events", "regarding.name" },
-    { "events", "regarding.uid" },
-    { "events", "reason" },
-    { "events", "reportingComponent" },
-    { "events", "reportingController" },
-    { "events", "source" },
-    { "events", "type" },
+    { "namespaces", { "status.phase" } },
+    { "secrets", { "type" } },
+    { "events",
+      { "involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
+        "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
+        "involvedObject.fieldPath", "regarding.kind", "regarding.namespace", "regarding.name",
+        "regarding.uid", "reason", "reportingComponent", "source", "type" } },
 };
 
-/* Of what is never there any field will do. */
+/* A kind that is never there can be selected by any field. */
 static bool selection_has_field(const struct resource *resource, const char *field)
 {
     if (resource->absent || str_equal(field, "metadata.name") ||
         (resource->kind.namespaced && str_equal(field, "metadata.namespace")))
         return true;
     for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
-        if (str_equal(FIELDS[i].plural, resource->kind.plural) && str_equal(FIELDS[i].field, field))
-            return true;
+        for (size_t n = 0; FIELDS[i].fields[n]; n++) {
+            if (str_equal(FIELDS[i].plural, resource->kind.plural) &&
+                str_equal(FIELDS[i].fields[n], field))
+                return true;
+        }
     }
     return false;
 }

@@ -99,19 +99,20 @@ static int write_check_kind(struct write *write, cJSON *object, bool patched)
 
 static int write_check_unknown(struct write *write, const cJSON *unknown, bool patched)
 {
-    struct api_call *call = write->call;
-    const char *validation = call->query.field_validation, *all = "unknown fields:";
+    struct arena *arena = write->call->arena;
+    const char *validation = write->call->query.field_validation, *all = "";
 
     if (!json_len(unknown) || str_equal(validation, "Ignore"))
         return 0;
     json_for_each (path, unknown) {
+        const char *text = arena_printf(arena, "unknown field \"%.200s\"", json_string(path, ""));
+
         if (!str_equal(validation, "Strict"))
-            call_warn(call,
-                      arena_printf(call->arena, "unknown field \"%.200s\"", json_string(path, "")));
+            call_warn(write->call, text);
         else if (strlen(all) < MAX_UNKNOWN_TEXT)
-            all = arena_printf(call->arena, "%s \"%.200s\"", all, json_string(path, ""));
+            all = arena_printf(arena, "%s%s%s", all, *all ? ", " : "", text);
     }
-    return str_equal(validation, "Strict") ? write_refuse(write, patched, all) : 0;
+    return *all ? write_refuse(write, patched, all) : 0;
 }
 
 /* object must be a tree of its own. */

@@ -43,7 +43,7 @@ TEST(refusals_name_place_and_field_and_the_rest_is_made)
         "equal "
         "to 100\n"
         "f.yaml: document 4, line 11: Task new/u: this is no Task: "
-        "unknown fields: \"spec.priorty\"\n"
+        "unknown field \"spec.priorty\"\n"
         "f.yaml: document 5, line 13: Deployment d: apps/v1 Deployment is not served here\n"
         "f.yaml: document 7, line 17: object without a name: not an object of the Kubernetes API\n"
         "f.yaml: document 8, line 19: ConfigMap without a name: metadata.name is missing\n"
