@@ -270,7 +270,7 @@ int call_body(struct api_call *call, cJSON **ret)
     if (r < 0)
         return call_fail_error(call, &err);
     if (tree)
-        *ret = (cJSON *)(uintptr_t)tree; /* nobody else has it */
+        *ret = (cJSON *)(uintptr_t)tree; /* no other code has it */
     return 0;
 }
 

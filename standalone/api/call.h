@@ -79,7 +79,7 @@ int call_reply_text(struct api_call *call, int code, const char *content_type, c
 int call_body(struct api_call *call, cJSON **ret);
 /* ?resourceVersion=, 0 without. */
 int call_read_version(struct api_call *call, uint64_t *ret);
-/* What the query of a list, a watch or the deletion of a collection selects. */
+/* The selection of a list, a watch or the deletion of a collection. */
 int call_select(struct api_call *call, struct selection *ret);
 
 /* verbs */

@@ -334,7 +334,7 @@ static void collector_work_on_bulk(struct collector *collector)
     }
 }
 
-/* What was noted since the last time is looked at, or waits in bulk. Whether there is more to do at once. */
+/* Keys noted since the last time are looked at, or wait in bulk. Returns whether there is more to do at once. */
 static bool collector_work(struct collector *collector)
 {
     if (map_len(collector->later) && clock_monotonic_ms(&CLOCK_SYSTEM) >= collector->later_ms)

@@ -52,7 +52,7 @@ static int collector_read(struct collector *collector, struct arena *arena, cons
 
 typedef bool collector_judge_fn(const cJSON *object, const char *uid);
 
-/* What is true of the object of this key; 0 if it is not there, less than 0: it cannot be read. */
+/* The judgement of the object of this key; 0 if it is not there, less than 0: it cannot be read. */
 static int collector_judge(struct collector *collector, const char *key, collector_judge_fn *judge,
                            const char *uid)
 {
@@ -139,7 +139,7 @@ static bool collector_delete(struct collector *collector, struct arena *arena, c
 /* --- objects with owners ---------------------------------------------------------------------- */
 
 enum owner_state {
-    OWNER_SOLID,   /* it is there, or nobody can tell */
+    OWNER_SOLID,   /* it is there, or that cannot be known */
     OWNER_MISSING, /* not there, or another one of that name */
     OWNER_WAITING, /* it is deleted in the foreground */
 };

@@ -1,4 +1,5 @@
-/* What the two files of the collector share: collector.c knows what is to be looked at, collector_act.c looks. */
+/* The parts that the two files of the collector share: collector.c knows which objects to look at, collector_act.c
+ * looks. */
 #pragma once
 
 #include <pthread.h>
@@ -61,7 +62,7 @@ bool collector_blocks(
     const cJSON *reference); /* the owner waits for the object in the foreground */
 /* The object is being deleted, and its dependents are to go first. */
 bool collector_is_waiting(const cJSON *object);
-/* Which key an owner reference of an object in ns ("": in none) has in the store. NULL: nobody can tell whether the
+/* Which key an owner reference of an object in ns ("": in none) has in the store. NULL: it cannot be known whether the
  * owner is there: its kind is not served, or is in namespaces and the object is not. */
 const char *collector_owner_key(const struct collector *collector, struct arena *arena,
                                 const char *ns, const cJSON *reference);

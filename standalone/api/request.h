@@ -1,4 +1,4 @@
-/* What an HTTP request says: its path, its query and the media types of its headers. Pure. */
+/* The reading of an HTTP request: its path, its query and the media types of its headers. Pure. */
 #pragma once
 
 #include "common/schema/field_errors.h"
@@ -61,7 +61,7 @@ void query_check_write(const struct query *query, enum write_type type,
                        struct field_errors *errors);
 void query_check_dry_run(const char *value, struct field_errors *errors);
 
-/* What Accept asks for. */
+/* The form that Accept asks for. */
 enum format_type {
     FORMAT_OBJECT,
     FORMAT_TABLE,

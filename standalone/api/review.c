@@ -14,7 +14,7 @@ static const char *review_text(const cJSON *object, const char *field)
     return json_string(json_get(object, field), "");
 }
 
-/* A user is told that something is allowed only if there is something to act on. */
+/* An action is allowed only if there is something to act on. */
 static bool review_is_served(const struct api_call *call, const char *group, const char *plural)
 {
     const struct resources *resources = call->api->resources;

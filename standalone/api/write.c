@@ -35,7 +35,7 @@
  *     -> write_admit     field managers, admission, what is the server's, validation
  *     -> write_store     or a deletion, when the last finalizer has gone; nothing when nothing changed
  *
- * Functions that return int: 0, or -1 after a refusal; 1: somebody else was faster, and nothing was written.
+ * Functions that return int: 0, or -1 after a refusal; 1: another writer was faster, and nothing was written.
  */
 struct write {
     struct api_call *call;
@@ -143,7 +143,7 @@ static int write_decode(struct write *write, cJSON *object, bool patched)
         if (json_len(unknown) < SCHEMA_MAX_UNKNOWN)
             json_add_string(unknown, json_string(path, ""));
     }
-    /* What is applied was compared with the schema. */
+    /* An applied object was compared with the schema. */
     if (!write->managed && write_check_unknown(write, unknown, patched) < 0)
         return -1;
     if (resource->custom)
@@ -206,7 +206,7 @@ static int write_check_namespace(struct api_call *call, const char *name)
 
 /* --- admission -------------------------------------------------------------------------------- */
 
-/* What of metadata is the server's: taken from the live object whatever is sent. */
+/* Members of metadata that are the server's: taken from the live object whatever is sent. */
 static const char *const OWN_METADATA[] = { "creationTimestamp", "generation", "resourceVersion",
                                             "selfLink" };
 
@@ -247,7 +247,7 @@ static void write_set_managers(struct write *write)
         managed_fields_update(call->arena, &fields, write->live, write->object);
 }
 
-/* What the mutating webhook does on a cluster: not for subresources. */
+/* The work of the mutating webhook of a cluster: not for subresources. */
 static int write_apply_admission(struct write *write)
 {
     struct api_call *call = write->call;
@@ -556,7 +556,7 @@ int call_create(struct api_call *call)
         !call->query.dry_run[0])
         return call_fail(call, 500, NULL,
                          "resourceVersion should not be set on objects to be created");
-    /* nobody sets what is the server's, nor holds it */
+    /* no client sets the members that are the server's, nor holds them */
     (void)json_remove(object_meta_of(write.object), "uid");
     (void)json_remove(object_meta_of(write.object), "creationTimestamp");
     (void)json_remove(object_meta_of(write.object), DELETED);
@@ -659,25 +659,8 @@ static int write_create_instead(struct write *write)
     return write_create(write);
 }
 
-static int write_change_live(struct write *write)
-{
-    int r = write_load(write);
-
-    if (r > 0)
-        return call_fail_not_found(write->call, write->call->route.name);
-    return r < 0 ? r : write_try_change(write);
-}
-
-static int write_change_or_create(struct write *write)
-{
-    int r = write_load(write);
-
-    return r < 0 ? r : r > 0 ? write_create_instead(write) : write_try_change(write);
-}
-
-typedef int write_try_fn(struct write *write);
-
-static int write_in_turn(const struct write *write, write_try_fn *try_once)
+/* After a write of the collector it is tried again. */
+static int write_in_turn(const struct write *write, bool creates)
 {
     CLEANUP(turn_endp) struct turn turn = { 0 };
     struct api_call *call = write->call;
@@ -688,7 +671,11 @@ static int write_in_turn(const struct write *write, write_try_fn *try_once)
     for (int i = 0; r > 0 && i < MAX_CONFLICTS; i++) {
         struct write once = *write;
 
-        r = try_once(&once);
+        r = write_load(&once);
+        if (r > 0 && !creates)
+            return call_fail_not_found(call, call->route.name);
+        if (r >= 0)
+            r = r > 0 ? write_create_instead(&once) : write_try_change(&once);
     }
     return r > 0 ? call_fail_changed(call, call->route.name) : r;
 }
@@ -711,8 +698,7 @@ int call_update(struct api_call *call)
         write_check_names(&write) < 0)
         return -1;
     write.sent = write.object;
-    return write_in_turn(&write, call->resource->creates_on_update ? write_change_or_create
-                                                                   : write_change_live);
+    return write_in_turn(&write, call->resource->creates_on_update);
 }
 
 /* --- patches ---------------------------------------------------------------------------------- */
@@ -822,5 +808,5 @@ int call_patch(struct api_call *call)
 
     if (write_check_options(call, applies ? WRITE_APPLY : WRITE_PATCH, "PatchOptions") < 0)
         return -1;
-    return write_in_turn(&write, applies ? write_change_or_create : write_change_live);
+    return write_in_turn(&write, applies);
 }

@@ -269,7 +269,7 @@ TEST(nothing_more_is_read_for_a_client_that_has_gone)
 
 /* --- deletions of collections ------------------------------------------------------------------- */
 
-/* What somebody else does once when the test's thread looks at the clock, as it does when it has read
+/* The work of another client, done once when the test's thread looks at the clock, as it does when it has read
  * an object and has not written it yet. */
 static int64_t wall_us(void *ctx)
 {

@@ -1,4 +1,4 @@
-/* Watches: time that passes, what a client that is slow costs and what one that is behind is told. */
+/* Watches: time that passes, the cost of a slow client, and the end of one that is behind. */
 #include <check.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -323,7 +323,7 @@ TEST(a_watch_that_begins_behind_the_history_is_told_by_an_event)
     api_accept = NULL;
 }
 
-/* What is wrong with the question is said first; with initial events there is nothing to be too old. */
+/* A mistake in the question is said first; with initial events there is nothing to be too old. */
 TEST(what_a_watch_asks_for_counts_before_its_version)
 {
     put_numbered(0, "v", 10);

@@ -503,7 +503,7 @@ TEST(events_that_could_not_be_read_are_read_again)
     await_all_gone("d", MANY);
 }
 
-/* Of those that it looks at together each but the first begins to go, with a dependent that came just before. */
+/* The objects that it looks at together begin to go, each but the first with a dependent that came just before. */
 TEST(dependents_that_it_has_not_seen_are_orphans_too)
 {
     api_collect();
