@@ -49,9 +49,10 @@ static int review_access(struct api_call *call, cJSON *review)
     cJSON *status = json_set_object(review, "status");
 
     json_set_bool(status, "allowed", allowed);
-    json_set_string(
-        status, "reason",
-        arena_printf(call->arena, "the role of the user is %s", ROLE_NAMES[user->role]));
+    if (allowed)
+        json_set_string(
+            status, "reason",
+            arena_printf(call->arena, "the role of the user is %s", ROLE_NAMES[user->role]));
     return 0;
 }
 

@@ -30,8 +30,9 @@ struct selection_parser {
 
 static int selection_refuse(struct selection_parser *parser, const char *expected)
 {
-    return error_set(parser->err, ERROR_INVALID, "selector: expected %s at '%.40s'", expected,
-                     parser->at);
+    return error_set(parser->err, ERROR_INVALID,
+                     "unable to parse requirement: found '%.40s' expected: %s", parser->at,
+                     expected);
 }
 
 static void selection_skip_blanks(struct selection_parser *parser)
@@ -211,8 +212,7 @@ static int selection_read_field(struct selection_parser *parser, struct requirem
     parser->at += 1 + (parser->at[1] == '=');
     selection_add_value(parser, ret, selection_read_value(parser));
     if (!selection_has_field(parser->resource, ret->key))
-        return error_set(parser->err, ERROR_INVALID, "%s cannot be selected by field '%.100s'",
-                         parser->resource->kind.plural, ret->key);
+        return error_set(parser->err, ERROR_INVALID, "field label not supported: %.100s", ret->key);
     return 0;
 }
 
