@@ -7,10 +7,8 @@
 #include "standalone/api/call.h"
 #include "standalone/api/present.h"
 #include "standalone/api/stored.h"
-#include "standalone/patch/json_patch_apply.h"
 #include "standalone/patch/managed_fields.h"
-#include "standalone/patch/merge_patch.h"
-#include "standalone/patch/strategic_patch.h"
+#include "standalone/patch/patches.h"
 #include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
 
