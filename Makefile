@@ -107,7 +107,14 @@ FORCE:
 
 # Hold these files.
 $(OUT)/common/schema/crds.o: $(wildcard crds/*.yaml)
-$(OUT)/standalone/schema/resource.o: standalone/schema/builtin.json
+$(OUT)/standalone/schema/bundle.o: build/documents
+
+# What propeller-standalone serves as bytes, the same in all flavours; whole or not there.
+build/documents: standalone/schema/documents.py standalone/schema/kinds.yaml standalone/schema/builtin.json \
+                 crds/crds.def $(wildcard crds/*.yaml)
+	@mkdir -p $(@D)
+	@echo "  GEN     $@"
+	@python3 -B $< >$@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
 
 # Tests and fuzz targets: one program a file, linked with everything it may need; by mold where the machine has one,
 # which takes a tenth of the time. The programs that are shipped are linked by the compiler's own linker.

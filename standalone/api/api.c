@@ -6,7 +6,6 @@
 #include "common/base/str.h"
 #include "standalone/api/call.h"
 #include "standalone/api/collector.h"
-#include "standalone/api/documents.h"
 #include "standalone/schema/absent.h"
 
 #define COLLECTOR_RETRY_MS 1000
@@ -20,7 +19,6 @@ struct api *api_create(const struct api_options *options)
     api->clock = options->clock;
     api->collector_retry_ms =
         options->collector_retry_ms ? options->collector_retry_ms : COLLECTOR_RETRY_MS;
-    api->documents = api_documents_create();
     turns_init(&api->turns);
     return api;
 }
@@ -30,7 +28,6 @@ void api_destroy(struct api *api)
     if (!api)
         return;
     collector_destroy(api->collector);
-    api_documents_destroy(api->documents);
     turns_release(&api->turns);
     free(api);
 }

@@ -9,17 +9,15 @@
 #include "standalone/store/kv.h"
 
 struct collector;
-struct api_documents;
 struct selection;
 
 struct api {
     struct kv *kv;
     const struct resources *resources;
     const struct clock *clock;
-    uint32_t collector_retry_ms;     /* see api_options */
-    struct collector *collector;     /* NULL: not started */
-    struct api_documents *documents; /* discovery and OpenAPI, made once */
-    struct turns turns;              /* of requests that write the same object */
+    uint32_t collector_retry_ms; /* see api_options */
+    struct collector *collector; /* NULL: not started */
+    struct turns turns;          /* of requests that write the same object */
 };
 
 struct api_call {

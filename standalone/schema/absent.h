@@ -1,14 +1,11 @@
-/* Kinds of a cluster that are not here: they can be looked for, there are none, and none can be made. */
+/* Kinds of a cluster that are not here: they can be listed, there are none, and none can be created. */
 #pragma once
 
 #include "standalone/schema/resource.h"
 
 /*
- * Those of `kubectl get all`: what makes pods, what leads to them, and the pods. Discovery has them, since users and
- * `kubectl cluster-info` ask for them. After them those that clients ask for by themselves, which discovery has not:
- * kubectl lists the CustomResourceDefinitions before it says that it does not know a kind.
+ * The kinds of `kubectl get all`, and CustomResourceDefinitions, which kubectl lists before it says that it does not
+ * know a kind. kinds.yaml has the same kinds for discovery. NULL: the kind is none of them, whether or not it is
+ * served. version NULL: any.
  */
-size_t absent_len(bool discovered);
-const struct resource *absent_at(size_t i);
-/* NULL: not one of them, whether or not the kind is served. version NULL: any. */
 const struct resource *absent_find(const char *group, const char *version, const char *plural);

@@ -3,9 +3,7 @@
 
 #include "standalone/schema/resource.h"
 
-#define META_DEFINITION "io.k8s.apimachinery.pkg.apis.meta.v1."
-
-/* Without schema and definitions' texts. */
+/* The functions and switches of each kind, by group and plural; the rest is in kinds.yaml. */
 extern const struct resource BUILTIN_RESOURCES[];
 extern const size_t BUILTIN_RESOURCES_LEN;
 

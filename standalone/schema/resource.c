@@ -3,84 +3,47 @@
 #include <string.h>
 
 #include "common/api/admission.h"
-#include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
-#include "common/json/yaml.h"
-#include "common/schema/crds.h"
 #include "common/schema/schema.h"
 #include "standalone/schema/builtin.h"
-
-/* Definitions of Kubernetes' own OpenAPI document: the built-in kinds that are served, and metadata. */
-EMBED(builtin_definitions, "standalone/schema/builtin.json");
-static const struct embedded DEFINITIONS = { "standalone/schema/builtin.json", builtin_definitions,
-                                             builtin_definitions_end };
+#include "standalone/schema/bundle.h"
 
 struct resources {
     struct arena *arena;
-    struct resource *items;
+    struct resource *items; /* in the order of documents.py */
     size_t len;
-    const cJSON *definitions;
 };
 
-/* --- custom kinds ----------------------------------------------------------------------------- */
-
-static const char *const *names_of(struct arena *arena, const cJSON *array)
+static const char *text_at(const cJSON *object, const char *name)
 {
-    const char **names = arena_array(arena, const char *, json_len(array) + 1);
-    size_t len = 0;
-
-    json_for_each (name, array)
-        names[len++] = json_string(name, "");
-    return names;
+    return json_string(json_get(object, name), "");
 }
 
-static void add_columns(struct arena *arena, struct resource *resource, const cJSON *version)
+static void add_columns(struct arena *arena, struct resource *resource, const cJSON *columns)
 {
-    const cJSON *columns = json_get(version, "additionalPrinterColumns");
     struct resource_column *table =
         arena_array(arena, struct resource_column, json_len(columns) + 1);
 
-    table[resource->columns_len++] =
-        (struct resource_column){ .name = "Name",
-                                  .type = "string",
-                                  .format = "name",
-                                  .description = META_DEFINITION "ObjectMeta#name",
-                                  .path = ".metadata.name" };
     json_for_each (column, columns) {
-        const char *path = json_string(json_get(column, "jsonPath"), "");
-        const char *text =
-            arena_printf(arena, "Custom resource definition column (in JSONPath format): %s", path);
-
         table[resource->columns_len++] = (struct resource_column){
-            .name = json_string(json_get(column, "name"), ""),
-            .type = json_string(json_get(column, "type"), "string"),
-            .format = json_string(json_get(column, "format"), ""),
-            .description = json_string(json_get(column, "description"), text),
+            .name = text_at(column, "name"),
+            .type = text_at(column, "type"),
+            .format = text_at(column, "format"),
+            .description = text_at(column, "description"),
             .priority = json_int(json_get(column, "priority"), 0),
-            .path = path,
+            .path = text_at(column, "path"),
         };
     }
     resource->columns = table;
 }
 
-/* "abstractmachines.fr" of a group becomes "fr.abstractmachines", as in OpenAPI definitions. */
-static const char *definition_name(struct arena *arena, const struct kube_kind *kind)
-{
-    const char *reversed = "";
-
-    for (const char *at = kind->group; at && *at;) {
-        size_t len = strcspn(at, ".");
-
-        reversed = arena_printf(arena, "%.*s%s%s", (int)len, at, *reversed ? "." : "", reversed);
-        at += len + (at[len] == '.');
-    }
-    return arena_printf(arena, "%s.%s.%s", reversed, kind->version, kind->kind);
-}
-
 /* A kind without rules has its schema alone. */
-static void set_admission(struct resource *resource)
+static void set_custom(struct arena *arena, struct resource *resource)
 {
+    resource->custom = true;
+    resource->counts_generation = true;
+    resource->storage = arena_printf(arena, "%s/%s", resource->kind.group, resource->kind.plural);
     for (const struct admission *rules = ADMISSION; rules->kind; rules++) {
         if (!str_equal(rules->kind->plural, resource->kind.plural))
             continue;
@@ -90,138 +53,61 @@ static void set_admission(struct resource *resource)
     }
 }
 
-/* metadata of the schema is what every object has there. */
-static int set_schema(struct resources *resources, struct resource *resource, const cJSON *version,
-                      struct error *err)
+static const struct resource *find_builtin(const struct kube_kind *kind)
 {
-    const cJSON *schema = json_path(version, "schema", "openAPIV3Schema", NULL);
-    cJSON *whole = arena_own(resources->arena, json_copy(schema), json_free);
-    cJSON *metadata = cJSON_CreateObject();
-    cJSON *properties = cJSON_DetachItemFromObjectCaseSensitive(whole, "properties");
-
-    json_set_string(metadata, "$ref", "#/definitions/" META_DEFINITION "ObjectMeta");
-    json_set(properties, "metadata", metadata);
-    json_set(whole, "properties", properties);
-    return schema_parse(resources->arena, whole, resources->definitions, &resource->schema, err);
+    for (size_t i = 0; i < BUILTIN_RESOURCES_LEN; i++) {
+        if (str_equal(BUILTIN_RESOURCES[i].kind.group, kind->group) &&
+            str_equal(BUILTIN_RESOURCES[i].kind.plural, kind->plural))
+            return &BUILTIN_RESOURCES[i];
+    }
+    return NULL;
 }
 
-static int add_custom(struct resources *resources, const cJSON *crd, struct error *err)
-{
-    struct resource *resource = &resources->items[resources->len];
-    const cJSON *spec = json_get(crd, "spec"), *names = json_get(spec, "names");
-    const cJSON *version = json_first(json_get(spec, "versions"));
-
-    resource->kind = (struct kube_kind){
-        .group = json_string(json_get(spec, "group"), ""),
-        .version = json_string(json_get(version, "name"), ""),
-        .kind = json_string(json_get(names, "kind"), ""),
-        .plural = json_string(json_get(names, "plural"), ""),
-        .namespaced = str_equal(json_string(json_get(spec, "scope"), ""), "Namespaced"),
-    };
-    resource->singular = json_string(json_get(names, "singular"), "");
-    resource->list_kind = json_string(json_get(names, "listKind"), "");
-    resource->short_names = names_of(resources->arena, json_get(names, "shortNames"));
-    resource->categories = names_of(resources->arena, json_get(names, "categories"));
-    resource->storage =
-        arena_printf(resources->arena, "%s/%s", resource->kind.group, resource->kind.plural);
-    resource->custom = true;
-    resource->counts_generation = true;
-    resource->has_status = json_path(version, "subresources", "status", NULL) != NULL;
-    resource->crd = crd;
-    resource->definition = definition_name(resources->arena, &resource->kind);
-    add_columns(resources->arena, resource, version);
-
-    set_admission(resource);
-    resources->len++;
-    return set_schema(resources, resource, version, err);
-}
-
-/* --- all -------------------------------------------------------------------------------------- */
-
-static int add_builtin(struct resources *resources, const struct resource *builtin,
-                       struct error *err)
+static int add_resource(struct resources *resources, const cJSON *document,
+                        const cJSON *definitions, struct error *err)
 {
     struct resource *resource = &resources->items[resources->len++];
-    const cJSON *definition = json_get(resources->definitions, builtin->definition);
+    const struct kube_kind kind = {
+        .group = text_at(document, "group"),
+        .version = text_at(document, "version"),
+        .kind = text_at(document, "kind"),
+        .plural = text_at(document, "plural"),
+        .namespaced = json_bool(json_get(document, "namespaced"), false),
+    };
+    const struct resource *builtin = find_builtin(&kind);
 
-    *resource = *builtin;
-    return schema_parse(resources->arena, definition, resources->definitions, &resource->schema,
-                        err);
-}
-
-/* Columns of built-in kinds name the definition that describes them. */
-static const char *description(const struct resources *resources, const char *text)
-{
-    const char *hash = strchr(text, '#');
-
-    if (!hash || strchr(text, ' '))
-        return text;
-    const cJSON *definition = json_get(
-        resources->definitions, arena_strndup(resources->arena, text, (size_t)(hash - text)));
-    return json_string(json_path(definition, "properties", hash + 1, "description", NULL), text);
-}
-
-static void describe_columns(struct resources *resources, struct resource *resource)
-{
-    struct resource_column *columns =
-        arena_array(resources->arena, struct resource_column, resource->columns_len);
-
-    for (size_t i = 0; i < resource->columns_len; i++) {
-        columns[i] = resource->columns[i];
-        columns[i].description = description(resources, columns[i].description);
-    }
-    resource->columns = columns;
-}
-
-static int compare_resources(const void *a, const void *b)
-{
-    const struct kube_kind *one = &((const struct resource *)a)->kind;
-    const struct kube_kind *other = &((const struct resource *)b)->kind;
-    int r = strcmp(one->group, other->group);
-
-    return r ? r : strcmp(one->plural, other->plural);
-}
-
-static int load_custom(struct resources *resources, const struct embedded *file, struct error *err)
-{
-    const cJSON *crd;
-
-    int r = yaml_parse(resources->arena, file->text, (size_t)(file->end - file->text), &crd, err);
-    if (r == 0)
-        r = add_custom(resources, crd, err);
-    return r < 0 ? error_wrap(err, "'%s'", file->path) : 0;
-}
-
-static int load(struct resources *resources, struct error *err)
-{
-    const struct embedded *file = &DEFINITIONS;
-    const cJSON *document;
-
-    int r =
-        json_parse(resources->arena, file->text, (size_t)(file->end - file->text), &document, err);
-    if (r < 0)
-        return error_wrap(err, "'%s'", file->path);
-    resources->definitions = json_get(document, "definitions");
-    for (size_t i = 0; r == 0 && i < BUILTIN_RESOURCES_LEN; i++)
-        r = add_builtin(resources, &BUILTIN_RESOURCES[i], err);
-    for (size_t i = 0; r == 0 && i < CRDS_LEN; i++)
-        r = load_custom(resources, &CRDS[i], err);
-    return r;
+    if (builtin)
+        *resource = *builtin;
+    resource->kind = kind;
+    resource->list_kind = text_at(document, "listKind");
+    resource->has_status = json_bool(json_get(document, "status"), false);
+    if (!builtin)
+        set_custom(resources->arena, resource);
+    add_columns(resources->arena, resource, json_get(document, "columns"));
+    return schema_parse(resources->arena, json_get(document, "schema"), definitions,
+                        &resource->schema, err);
 }
 
 int resources_create(struct resources **ret, struct error *err)
 {
     CLEANUP(resources_destroyp) struct resources *resources = xcalloc(1, sizeof(*resources));
+    size_t len;
+    const char *text = bundle_find("resources", &len);
+    const cJSON *document;
 
     resources->arena = arena_create();
-    resources->items =
-        arena_array(resources->arena, struct resource, BUILTIN_RESOURCES_LEN + CRDS_LEN);
-    int r = load(resources, err);
+    int r = json_parse(resources->arena, text, len, &document, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < resources->len; i++)
-        describe_columns(resources, &resources->items[i]);
-    qsort(resources->items, resources->len, sizeof(*resources->items), compare_resources);
+
+    const cJSON *served = json_get(document, "served");
+
+    resources->items = arena_array(resources->arena, struct resource, json_len(served) + 1);
+    json_for_each (kind, served) {
+        r = add_resource(resources, kind, json_get(document, "definitions"), err);
+        if (r < 0)
+            return error_wrap(err, "kind '%s'", text_at(kind, "kind"));
+    }
     *ret = TAKE(resources);
     return 0;
 }
@@ -266,11 +152,6 @@ const struct resource *resources_find_kind(const struct resources *resources,
             return &resources->items[i];
     }
     return NULL;
-}
-
-const cJSON *resources_definitions(const struct resources *resources)
-{
-    return resources->definitions;
 }
 
 size_t resources_len(const struct resources *resources)

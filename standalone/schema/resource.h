@@ -15,7 +15,7 @@ struct resource_column {
     const char *format; /* "" or "name" */
     const char *description;
     int64_t priority; /* over 0: with -o wide only */
-    const char *path; /* ".status.phase": JSONPath; NULL: cells computes it */
+    const char *path; /* ".status.phase": JSONPath; "": cells computes it */
 };
 
 /* Adds the value of each column to the array cells; now_us: what ages are counted to. */
@@ -37,13 +37,10 @@ typedef void resource_prepare_fn(struct arena *arena, cJSON *object, const cJSON
 /* The same object as another version of the API has it; in place. */
 typedef void resource_convert_fn(struct arena *arena, cJSON *object);
 
-/* Immutable; any thread. What is a list ends in NULL. */
+/* Immutable; any thread. */
 struct resource {
     struct kube_kind kind;
-    const char *singular;
     const char *list_kind;
-    const char *const *short_names;
-    const char *const *categories;
     /* "<group or core>/<plural>" of the key in the store; events of both groups have one. */
     const char *storage;
     bool absent;                 /* of schema/absent.h: nothing below this is set */
@@ -53,8 +50,6 @@ struct resource {
     bool returns_deleted;        /* the answer to a deletion is the object */
     bool counts_generation;      /* metadata.generation grows with all but metadata and status */
     const struct schema *schema; /* of the whole object, with metadata */
-    const cJSON *crd;            /* custom kinds: the manifest */
-    const char *definition;      /* "io.k8s.api.core.v1.Secret": its name in OpenAPI documents */
     /* Built-in kinds: members that every object of the kind has, as JSON; NULL: none. */
     const char *always;
     const struct resource_column *columns; /* all, the name among them */
@@ -73,9 +68,8 @@ struct resource {
 };
 
 /*
- * Of what was built into the program: crds/ as shipped, and the built-in kinds namespaces,
- * configmaps, secrets, serviceaccounts, leases and events (core and events.k8s.io).
- * ERROR_INVALID: one of the manifests cannot be used, which a test would have found.
+ * The kinds of crds/, and the built-in ones of kinds.yaml, as documents.py wrote them into the program.
+ * ERROR_INVALID: the document cannot be used, which a test would have found.
  */
 int resources_create(struct resources **ret, struct error *err) MUST_CHECK;
 void resources_destroy(struct resources *resources); /* NULL is fine */
@@ -87,9 +81,6 @@ const struct resource *resources_find(const struct resources *resources, const c
 /* As an object says it: "v1" or "group/version". */
 const struct resource *resources_find_kind(const struct resources *resources,
                                            const char *api_version, const char *kind);
-
-/* OpenAPI definitions by name: of the built-in kinds and of what every object has. */
-const cJSON *resources_definitions(const struct resources *resources);
 
 /* "v1", or with its group "coordination.k8s.io/v1"; as it is or in the arena. */
 const char *resource_api_version(struct arena *arena, const struct resource *resource);

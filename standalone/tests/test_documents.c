@@ -1,12 +1,27 @@
 /* Discovery, OpenAPI and Tables: what kubectl reads before it reads an object. */
+#include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/schema/crds.h"
+#include "common/schema/schema.h"
+#include "standalone/schema/absent.h"
 #include "standalone/schema/ages.h"
-#include "standalone/schema/discovery.h"
-#include "standalone/schema/openapi.h"
+#include "standalone/schema/bundle.h"
 #include "standalone/schema/table.h"
 #include "standalone/tests/resources_fixture.h"
 
 #define GROUP "propeller.propeller.abstractmachines.fr"
+
+static const cJSON *document(const char *name)
+{
+    const cJSON *found;
+    struct error err;
+    size_t len;
+    const char *text = bundle_find(name, &len);
+
+    ck_assert_msg(text != NULL, "no document '%s'", name);
+    ck_assert_int_eq(json_parse(test_arena, text, len, &found, &err), 0);
+    return found;
+}
 
 static const cJSON *named(const cJSON *list, const char *key, const char *name)
 {
@@ -22,8 +37,8 @@ TEST_GROUP("documents", resources_setup, resources_teardown);
 TEST(every_kind_of_crds_is_found_by_its_short_name)
 {
     static const char *const SHORT[] = { "ptask", "pl", "pjob", "fljob", "round" };
-    const cJSON *list =
-        json_get(discovery_resources(test_arena, test_resources, GROUP, "v1"), "resources");
+    const cJSON *list = json_get(document("/apis/" GROUP "/v1"), "resources");
+    size_t len;
 
     for (size_t i = 0; i < ARRAY_LEN(SHORT); i++) {
         size_t found = 0;
@@ -33,55 +48,103 @@ TEST(every_kind_of_crds_is_found_by_its_short_name)
         ck_assert_uint_eq(found, 1);
     }
     ck_assert_ptr_nonnull(named(list, "name", "tasks/status"));
-    ck_assert_ptr_null(discovery_resources(test_arena, test_resources, "storage.k8s.io", "v1"));
+    ck_assert_ptr_null(bundle_find("/apis/storage.k8s.io/v1", &len));
+    ck_assert_ptr_null(bundle_find("/api/v", &len));
 }
 
 TEST(the_aggregated_document_holds_what_the_others_hold)
 {
-    const cJSON *groups = json_get(discovery_groups(test_arena, test_resources), "groups");
-    const cJSON *items =
-        json_get(discovery_aggregated(test_arena, test_resources, false, "v2"), "items");
-    const cJSON *item = json_first(items);
+    const cJSON *item = json_first(json_get(document("/apis v2"), "items"));
+    const cJSON *groups = json_get(document("/apis"), "groups"), *core;
 
     ck_assert_uint_eq(json_len(groups), 5);
     json_for_each (group, groups) {
-        ck_assert_str_eq(json_string(json_path(item, "metadata", "name", NULL), ""),
-                         json_string(json_get(group, "name"), ""));
+        const char *name = json_string(json_get(group, "name"), "");
+
+        ck_assert_str_eq(json_string(json_path(item, "metadata", "name", NULL), ""), name);
+        ck_assert_ptr_nonnull(document(arena_printf(test_arena, "/apis/%s", name)));
         item = item->next;
     }
-    items = json_get(discovery_aggregated(test_arena, test_resources, true, "v2"), "items");
-    ck_assert_uint_eq(
-        json_len(json_get(json_first(json_get(json_first(items), "versions")), "resources")), 7);
+    core = json_first(json_get(json_first(json_get(document("/api v2"), "items")), "versions"));
+    ck_assert_uint_eq(json_len(json_get(core, "resources")), 7);
+    ck_assert(json_equal(json_get(document("/api v2beta1"), "items"),
+                         json_get(document("/api v2"), "items")));
 }
 
-static const char *verbs_of(const char *group, const char *plural)
+static const char *verbs_of(const char *path, const char *plural)
 {
-    const cJSON *list =
-        json_get(discovery_resources(test_arena, test_resources, group, "v1"), "resources");
     const char *text = "";
 
-    json_for_each (verb, json_get(named(list, "name", plural), "verbs"))
+    json_for_each (verb,
+                   json_get(named(json_get(document(path), "resources"), "name", plural), "verbs"))
         text = arena_printf(test_arena, "%s%s ", text, json_string(verb, ""));
     return text;
 }
 
 /* kubectl api-resources -o wide, get all, cluster-info. */
-TEST(verbs_are_those_of_kube_apiserver_and_absent_kinds_can_only_be_looked_for)
+TEST(verbs_are_those_of_kube_apiserver_and_absent_kinds_can_only_be_listed)
 {
-    ck_assert_str_eq(verbs_of("", "configmaps"),
-                     "create delete deletecollection get list patch update watch ");
-    ck_assert_str_eq(verbs_of(GROUP, "tasks"),
-                     "delete deletecollection get list patch create update watch ");
-    ck_assert_str_eq(verbs_of("", "services"), "get list watch ");
-    ck_assert_str_eq(verbs_of("apps", "deployments"), "get list watch ");
-    ck_assert_ptr_null(
-        discovery_resources(test_arena, test_resources, "apiextensions.k8s.io", "v1"));
+    static const char *const PATHS[] = { "/api/v1", "/apis/apps/v1", "/apis/batch/v1" };
+    size_t absent = 0, len;
 
-    const cJSON *list =
-        json_get(discovery_resources(test_arena, test_resources, "batch", "v1"), "resources");
-    ck_assert_uint_eq(json_len(list), 2);
-    json_for_each (item, list)
-        ck_assert_str_eq(json_string(json_first(json_get(item, "categories")), ""), "all");
+    ck_assert_str_eq(verbs_of("/api/v1", "configmaps"),
+                     "create delete deletecollection get list patch update watch ");
+    ck_assert_str_eq(verbs_of("/apis/" GROUP "/v1", "tasks"),
+                     "delete deletecollection get list patch create update watch ");
+    for (size_t i = 0; i < ARRAY_LEN(PATHS); i++) {
+        const char *group = i ? arena_strndup(test_arena, PATHS[i] + 6, strlen(PATHS[i]) - 9) : "";
+
+        json_for_each (item, json_get(document(PATHS[i]), "resources")) {
+            const char *plural = json_string(json_get(item, "name"), "");
+
+            if (!absent_find(group, "v1", plural))
+                continue;
+            ck_assert_str_eq(verbs_of(PATHS[i], plural), "get list watch ");
+            ck_assert_str_eq(json_string(json_first(json_get(item, "categories")), ""), "all");
+            absent++;
+        }
+    }
+    ck_assert_uint_eq(absent, 8);
+    ck_assert_ptr_null(bundle_find("/apis/apiextensions.k8s.io/v1", &len));
+}
+
+/* Without the words for people. */
+static cJSON *without_descriptions(cJSON *schema)
+{
+    for (cJSON *member = schema->child, *next; member; member = next) {
+        next = member->next;
+        if (str_equal(member->string, "description") && cJSON_IsString(member))
+            json_free(cJSON_DetachItemViaPointer(schema, member));
+        else
+            (void)without_descriptions(member);
+    }
+    return schema;
+}
+
+/* The generator reads YAML by another library than the programs do. */
+TEST(schemas_are_those_of_crds)
+{
+    static const char *const PLURALS[] = { "tasks", "proplets", "propellerjobs", "federatedjobs",
+                                           "trainingrounds" };
+
+    for (size_t i = 0; i < ARRAY_LEN(PLURALS); i++) {
+        const cJSON *ours = schema_document(resource_of(PLURALS[i])->schema), *crd, *whole;
+        struct error err;
+
+        ck_assert_int_eq(crd_parse(test_arena, PLURALS[i], &crd, &err), 0);
+        whole = json_path(json_first(json_path(crd, "spec", "versions", NULL)), "schema",
+                          "openAPIV3Schema", NULL);
+        for (size_t k = 0; k < 2; k++) {
+            const char *name = k ? "status" : "spec";
+            cJSON *theirs = arena_own(
+                test_arena, json_copy(json_path(whole, "properties", name, NULL)), json_free);
+
+            ck_assert_msg(
+                json_equal(json_path(ours, "properties", name, NULL), without_descriptions(theirs)),
+                "%s: %s", PLURALS[i], name);
+        }
+        ck_assert(json_equal(json_get(ours, "required"), json_get(whole, "required")));
+    }
 }
 
 /* Every "$ref" of a document names something in it. */
@@ -97,29 +160,30 @@ static void expect_resolved(const cJSON *schemas, const cJSON *part)
 
 TEST(references_of_openapi_documents_lead_somewhere)
 {
-    const cJSON *index = openapi_v3_index(test_arena, test_resources);
-    const cJSON *document = openapi_v2(test_arena, test_resources);
+    const cJSON *paths = json_get(document("/openapi/v3"), "paths"), *v2 = document("/openapi/v2");
 
-    ck_assert_uint_eq(json_len(json_get(index, "paths")), 4);
-    expect_resolved(json_get(document, "definitions"), document);
-    for (size_t i = 0; i < resources_len(test_resources); i++) {
-        const struct resource *resource = resources_at(test_resources, i);
+    ck_assert_uint_eq(json_len(paths), 4);
+    expect_resolved(json_get(v2, "definitions"), v2);
+    json_for_each (path, paths) {
+        const char *url = json_string(json_get(path, "serverRelativeURL"), "");
+        const char *name = arena_strndup(test_arena, url, strcspn(url, "?"));
+        const cJSON *v3 = document(name);
+        char hash[SHA256_HEX_LEN];
+        size_t len;
+        const char *text = bundle_find(name, &len);
 
-        document =
-            openapi_v3(test_arena, test_resources, resource->kind.group, resource->kind.version);
-        expect_resolved(json_path(document, "components", "schemas", NULL), document);
-        ck_assert_ptr_nonnull(
-            json_path(document, "components", "schemas", resource->definition, NULL));
+        expect_resolved(json_path(v3, "components", "schemas", NULL), v3);
+        ck_assert_str_eq(strchr(url, '='),
+                         arena_printf(test_arena, "=%s", sha256_hex(text, len, hash)));
     }
 }
 
 /* An older kubectl explains a podTemplate by it. */
-TEST(what_may_be_anything_has_no_type_in_v2)
+TEST(a_value_that_may_be_anything_has_no_type_in_v2)
 {
     const cJSON *schemas[] = {
-        json_get(openapi_v2(test_arena, test_resources), "definitions"),
-        json_path(openapi_v3(test_arena, test_resources, GROUP, "v1"), "components", "schemas",
-                  NULL),
+        json_get(document("/openapi/v2"), "definitions"),
+        json_path(document("/openapi/v3/apis/" GROUP "/v1"), "components", "schemas", NULL),
     };
     static const char *const TYPES[] = { "none", "object" };
 
@@ -165,12 +229,11 @@ static const unsigned char *next_field(const unsigned char *at, const unsigned c
 
 TEST(the_protobuf_has_every_definition)
 {
-    const cJSON *document = openapi_v2(test_arena, test_resources);
     const unsigned char *part, *inner, *at, *end;
     size_t len, found = 0, inner_len;
     int field;
 
-    at = (const unsigned char *)openapi_v2_protobuf(test_arena, document, &len);
+    at = (const unsigned char *)bundle_find("/openapi/v2 protobuf", &len);
     end = at + len;
     while ((at = next_field(at, end, &field, &part, &len))) {
         const unsigned char *item = part;
@@ -180,7 +243,7 @@ TEST(the_protobuf_has_every_definition)
         while ((item = next_field(item, part + len, &field, &inner, &inner_len)))
             found++;
     }
-    ck_assert_uint_eq(found, json_len(json_get(document, "definitions")));
+    ck_assert_uint_eq(found, json_len(json_get(document("/openapi/v2"), "definitions")));
 }
 
 static const char *cells_of(const char *plural, const char *object, int64_t now_us)

@@ -7,7 +7,6 @@
 #include "common/schema/schema.h"
 #include "common/tests/heap.h"
 #include "standalone/api/call.h"
-#include "standalone/api/documents.h"
 #include "standalone/api/protobuf.h"
 #include "standalone/store/kv.h"
 #include "standalone/tests/api_fixture.h"
@@ -311,21 +310,16 @@ TEST(the_names_of_unknown_fields_are_not_told_without_end)
 
 /* --- documents -------------------------------------------------------------------------------- */
 
-TEST(a_document_is_kept_once_however_its_path_is_written)
+TEST(a_document_is_found_however_its_path_is_written)
 {
-    static const char *const PATHS[] = {
-        "/openapi/v2",   "/openapi/v2/",       "/openapi/%76%32",
-        "/%6fpenapi/v2", "/openapi/v3",        "/openapi/v3/",
-        "/openapi/v%33", "/openapi/v3/api/v1", "/openapi/v3/api/%761",
-    };
+    static const char *const PATHS[] = { "/openapi/v2", "/openapi/v2/", "/openapi/%76%32",
+                                         "/%6fpenapi/v2" };
 
     for (size_t i = 0; i < ARRAY_LEN(PATHS); i++)
-        (void)ask("GET", PATHS[i], NULL, 200);
-    ck_assert_uint_eq(api_documents_count(api->documents), 3);
+        ck_assert_ptr_nonnull(json_get(ask("GET", PATHS[i], NULL, 200), "swagger"));
     (void)ask("GET", "/openapi/v3/apis/no.such/v1", NULL, 404);
-    ck_assert_uint_eq(api_documents_count(api->documents), 3);
-    ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v2", NULL, 200), "swagger"));
-    ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3/api/v1", NULL, 200), "openapi"));
+    (void)ask("GET", "/openapi/v2%20protobuf", NULL, 404);
+    ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3/api/%761", NULL, 200), "openapi"));
     ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3", NULL, 200), "paths"));
 }
 
