@@ -69,11 +69,16 @@ static const char *task_reason(const cJSON *json)
 /* No Proplet could help. */
 static bool waits_for_others(const cJSON *json)
 {
-    const char *reason = task_reason(json);
-
-    return str_equal(reason, REASON_DEPENDENCIES) || str_equal(reason, REASON_DEPENDENCY_MISSING) ||
-           str_equal(reason, REASON_DEPENDENCY_CYCLE) || str_equal(reason, REASON_SCHEDULE) ||
-           str_equal(reason, REASON_SUSPENDED);
+    switch (reason_of(task_reason(json))) {
+    case REASON_DEPENDENCIES:
+    case REASON_DEPENDENCY_MISSING:
+    case REASON_DEPENDENCY_CYCLE:
+    case REASON_SCHEDULE:
+    case REASON_SUSPENDED:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool is_waiting(const cJSON *json)

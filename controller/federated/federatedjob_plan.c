@@ -26,7 +26,7 @@ const char *federated_round_name(struct arena *arena, const char *job, int64_t n
 }
 
 static void set_condition(const struct planning *planning, const char *type,
-                          enum condition_status status, const char *reason, const char *message)
+                          enum condition_status status, enum reason reason, const char *message)
 {
     const struct plan_subject subject = { planning->arena, planning->observed->generation,
                                           planning->observed->now_us };
@@ -79,7 +79,7 @@ static void take_participants(const struct planning *planning)
 }
 
 static void finish(const struct planning *planning, enum federatedjob_phase phase,
-                   const char *reason, const char *message)
+                   enum reason reason, const char *message)
 {
     struct federated_plan *plan = planning->plan;
     bool failed = phase == FEDERATED_FAILED;
@@ -88,7 +88,7 @@ static void finish(const struct planning *planning, enum federatedjob_phase phas
     plan->status.phase = phase;
     /* Of what earlier rounds left; the last ones have left something since. */
     if (condition_is(plan->status.conditions, "ModelsRemoved", CONDITION_TRUE))
-        set_condition(planning, "ModelsRemoved", CONDITION_UNKNOWN, "JobEnded", "");
+        set_condition(planning, "ModelsRemoved", CONDITION_UNKNOWN, REASON_JOB_ENDED, "");
     set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
     set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);
     set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
@@ -97,7 +97,7 @@ static void finish(const struct planning *planning, enum federatedjob_phase phas
 
 static void plan_all_completed(const struct planning *planning)
 {
-    finish(planning, FEDERATED_COMPLETED, "RoundsCompleted",
+    finish(planning, FEDERATED_COMPLETED, REASON_ROUNDS_COMPLETED,
            arena_printf(planning->arena, "%" PRId64 " rounds are complete",
                         planning->plan->status.completed_rounds));
 }
@@ -135,9 +135,10 @@ static void plan_suspension(const struct planning *planning)
     struct federatedjob_status *status = &planning->plan->status;
 
     if (planning->observed->job.spec.suspend)
-        set_condition(planning, "Suspended", CONDITION_TRUE, "Suspended", "spec.suspend is true");
+        set_condition(planning, "Suspended", CONDITION_TRUE, REASON_SUSPENDED,
+                      "spec.suspend is true");
     else if (condition_get(status->conditions, "Suspended"))
-        set_condition(planning, "Suspended", CONDITION_FALSE, "Resumed", "");
+        set_condition(planning, "Suspended", CONDITION_FALSE, REASON_RESUMED, "");
 }
 
 static void begin(const struct planning *planning)
@@ -158,7 +159,7 @@ static void plan_taken(const struct planning *planning)
         planning->arena, "TrainingRound '%s' exists and does not belong to this FederatedJob",
         observed->round_name);
 
-    set_condition(planning, "Progressing", CONDITION_FALSE, "RoundNameTaken", message);
+    set_condition(planning, "Progressing", CONDITION_FALSE, REASON_ROUND_NAME_TAKEN, message);
     plan_requeue_in_us(&planning->plan->requeue_after_ms, PLAN_TAKEN_RETRY_US);
 }
 
@@ -173,12 +174,12 @@ static void plan_unavailable(const struct planning *planning)
 
     if (seconds > 0 &&
         timeline_age_us(&observed->time, observed->now_us, since_us) >= plan_limit_us(seconds)) {
-        finish(planning, FEDERATED_FAILED, FEDERATED_REASON_MODEL, observed->unavailable);
+        finish(planning, FEDERATED_FAILED, REASON_MODEL_UNAVAILABLE, observed->unavailable);
         return;
     }
-    set_condition(planning, "ModelAvailable", CONDITION_FALSE, "StoreFailed",
+    set_condition(planning, "ModelAvailable", CONDITION_FALSE, REASON_STORE_FAILED,
                   observed->unavailable);
-    set_condition(planning, "Progressing", CONDITION_FALSE, FEDERATED_REASON_MODEL,
+    set_condition(planning, "Progressing", CONDITION_FALSE, REASON_MODEL_UNAVAILABLE,
                   observed->unavailable);
     plan_requeue_in_us(&planning->plan->requeue_after_ms, FEDERATED_STORE_RETRY_US);
 }
@@ -190,11 +191,12 @@ static void plan_cleaned(const struct planning *planning)
     const cJSON *stored = observed->job.status.conditions;
 
     if (observed->unclean) {
-        set_condition(planning, "ModelsRemoved", CONDITION_FALSE, "StoreFailed", observed->unclean);
+        set_condition(planning, "ModelsRemoved", CONDITION_FALSE, REASON_STORE_FAILED,
+                      observed->unclean);
     } else if (observed->cleaned && (is_final(observed->job.status.phase) ||
                                      (condition_get(stored, "ModelsRemoved") &&
                                       !is_final(planning->plan->status.phase)))) {
-        set_condition(planning, "ModelsRemoved", CONDITION_TRUE, "Removed", "");
+        set_condition(planning, "ModelsRemoved", CONDITION_TRUE, REASON_MODELS_REMOVED, "");
     }
 }
 
@@ -205,20 +207,20 @@ static void plan_waiting(const struct planning *planning)
     if (!observed->job.spec.suspend)
         begin(planning);
     if (observed->job.spec.suspend) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",
+        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_SUSPENDED,
                       "spec.suspend is true");
     } else if (observed->round.foreign) {
         plan_taken(planning);
     } else if (observed->unavailable) {
         plan_unavailable(planning);
     } else if (observed->blocked) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, "RoundNotCreated",
+        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_ROUND_NOT_CREATED,
                       observed->blocked);
         planning->plan->create = true;
     } else {
-        set_condition(planning, "Progressing", CONDITION_TRUE, "RoundRunning", "");
+        set_condition(planning, "Progressing", CONDITION_TRUE, REASON_ROUND_RUNNING, "");
         if (condition_get(planning->plan->status.conditions, "ModelAvailable"))
-            set_condition(planning, "ModelAvailable", CONDITION_TRUE, "Read", "");
+            set_condition(planning, "ModelAvailable", CONDITION_TRUE, REASON_MODEL_READ, "");
         planning->plan->create = !observed->round.exists;
     }
 }
@@ -239,8 +241,7 @@ struct federated_plan federated_plan(struct arena *arena, const struct federated
             plan_round_completed(&planning);
         } else if (is_ours && round->status.phase == ROUND_FAILED) {
             take_participants(&planning);
-            finish(&planning, FEDERATED_FAILED, FEDERATED_REASON_ROUND_FAILED,
-                   round_failure(&planning));
+            finish(&planning, FEDERATED_FAILED, REASON_ROUND_FAILED, round_failure(&planning));
         } else if (plan.status.completed_rounds >= federatedjob_rounds(&observed->job.spec)) {
             plan_all_completed(&planning); /* the spec asks for fewer now */
         } else {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/api/federatedjob.h"
+#include "common/api/reasons.h"
 #include "common/api/traininground.h"
 #include "common/base/timeline.h"
 #include "controller/events/transitions.h"
@@ -20,9 +21,6 @@
  */
 
 /* Reasons of the condition Failed. */
-#define FEDERATED_REASON_ROUND_FAILED "RoundFailed"
-#define FEDERATED_REASON_REFUSED "RoundRefused"
-#define FEDERATED_REASON_MODEL "ModelUnavailable"
 
 /* How soon a store is asked again. */
 #define FEDERATED_STORE_RETRY_US INT64_C(10000000)
@@ -43,7 +41,7 @@ struct federated_observed {
     const char *name;
     const char *round_name; /* of the round after the completed ones */
     struct observed_round round;
-    const char *problem;     /* why there can be no round, in one word; NULL: nothing */
+    enum reason problem;     /* why there can be no round; REASON_NONE: nothing */
     const char *refused;     /* the same at length */
     const char *blocked;     /* what it says of it for now, such as a quota; NULL: nothing */
     const char *unavailable; /* why the first model cannot be read, for now; NULL: nothing */

@@ -100,7 +100,8 @@ static int find_model(const struct federatedjob_deps *deps, struct reconcile *rc
 
     int r = import_model(deps, rc, turn, ret, err);
     if (r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
-        observed->problem = r == -ERROR_TOO_LARGE ? "ModelTooLarge" : "ModelUnavailable";
+        observed->problem =
+            r == -ERROR_TOO_LARGE ? REASON_MODEL_TOO_LARGE : REASON_MODEL_UNAVAILABLE;
         observed->refused =
             arena_printf(rc->arena, "spec.modelRef cannot be used: %s", err->message);
         return 0;
@@ -127,7 +128,7 @@ static int create_round(const struct federatedjob_deps *deps, struct reconcile *
                                     federated_next_round(&observed->job.status), model),
                      err);
     if (child_is_refused(r)) {
-        observed->problem = FEDERATED_REASON_REFUSED;
+        observed->problem = REASON_ROUND_REFUSED;
         observed->refused = arena_printf(rc->arena, "TrainingRound '%s' is refused: %s",
                                          observed->round_name, err->message);
         return 0;

@@ -220,7 +220,7 @@ static int note_failure(struct round_turn *turn, struct arena *arena, int r,
     log_warn("updates not aggregated, trying again", "uid", turn->uid, "error", ERROR_TEXT(err),
              NULL);
     if (is_overdue(turn)) {
-        turn->observed.failure = "AggregationFailed";
+        turn->observed.failure = REASON_AGGREGATION_FAILED;
         turn->observed.failure_message = arena_strdup(arena, err->message);
     } else {
         turn->observed.unavailable = arena_strdup(arena, err->message);
@@ -253,7 +253,8 @@ static int aggregate(struct reading *reading, struct round_turn *turn, size_t le
     if (r == 0)
         r = store_model(reading->deps, turn, arena, &model, err);
     if (r == -ERROR_TOO_LARGE || r == -ERROR_INVALID) {
-        turn->observed.failure = r == -ERROR_TOO_LARGE ? "ModelTooLarge" : "AggregationFailed";
+        turn->observed.failure =
+            r == -ERROR_TOO_LARGE ? REASON_MODEL_TOO_LARGE : REASON_AGGREGATION_FAILED;
         turn->observed.failure_message = arena_strdup(arena, err->message);
         return 0;
     }
@@ -272,7 +273,7 @@ int round_aggregate(const struct traininground_deps *deps, struct reconcile *rc,
     if (!str_is_empty(spec->model_ref)) {
         int r = model_cache_get(deps->cache, &turn->job_scope, spec->model_ref, &base, err);
         if (r == -ERROR_NOT_FOUND || r == -ERROR_INVALID) {
-            turn->observed.failure = "ModelUnavailable";
+            turn->observed.failure = REASON_MODEL_UNAVAILABLE;
             turn->observed.failure_message = arena_strdup(rc->arena, err->message);
             return 0;
         }

@@ -17,9 +17,6 @@
  */
 #define TRAINING_MAX_INLINE ((size_t)64 << 10) /* of status.results as JSON */
 
-#define REASON_INVALID_UPDATE "InvalidUpdate"
-#define REASON_UPDATE_TOO_LARGE "UpdateTooLarge"
-
 /*
  * self: struct traininground_deps. Of the results of a Task, message.results becomes what the status is to hold, or
  * message.error why the update is of no use, or verdict why it is refused. Others stay as they are. It

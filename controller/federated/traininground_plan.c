@@ -39,7 +39,7 @@ const struct round_participant *round_participant_of(const struct traininground_
 }
 
 static void set_condition(const struct planning *planning, const char *type,
-                          enum condition_status status, const char *reason, const char *message)
+                          enum condition_status status, enum reason reason, const char *message)
 {
     const struct plan_subject subject = { planning->arena, planning->observed->generation,
                                           planning->observed->now_us };
@@ -173,7 +173,7 @@ static const char *who_is_missing(const struct planning *planning)
     return left ? arena_printf(planning->arena, "%s and %zu more", text, left) : text;
 }
 
-static void finish(struct planning *planning, enum round_phase phase, const char *reason,
+static void finish(struct planning *planning, enum round_phase phase, enum reason reason,
                    const char *message)
 {
     struct round_plan *plan = planning->plan;
@@ -210,9 +210,9 @@ static bool plan_failure(struct planning *planning)
     const struct round_observed *observed = planning->observed;
 
     if (observed->refused)
-        finish(planning, ROUND_FAILED, ROUND_REASON_REFUSED, observed->refused);
+        finish(planning, ROUND_FAILED, REASON_TASK_REFUSED, observed->refused);
     else if (planning->reach + planning->absent < planning->required)
-        finish(planning, ROUND_FAILED, ROUND_REASON_OUT_OF_REACH,
+        finish(planning, ROUND_FAILED, REASON_OUT_OF_REACH,
                shortfall(planning, ", and no more can come"));
     else
         return false;
@@ -237,7 +237,7 @@ static bool plan_deadline(struct planning *planning)
         return false;
     }
     finish(planning, ROUND_FAILED,
-           planning->reach < planning->required ? ROUND_REASON_OUT_OF_REACH : ROUND_REASON_DEADLINE,
+           planning->reach < planning->required ? REASON_OUT_OF_REACH : REASON_DEADLINE,
            shortfall(planning, arena_printf(planning->arena, " after %" PRId64 " s", seconds)));
     return true;
 }
@@ -265,11 +265,11 @@ static void choose(struct planning *planning)
     plan->status.phase = ROUND_AGGREGATING;
     plan->create_len = 0;
     plan->requeue_after_ms = 0;
-    set_condition(planning, "Progressing", CONDITION_TRUE, "Aggregating", "");
+    set_condition(planning, "Progressing", CONDITION_TRUE, REASON_AGGREGATING, "");
     plan->event = &ROUND_EVENT_AGGREGATED;
 }
 
-static void set_waiting(struct planning *planning, const char *reason, const char *message)
+static void set_waiting(struct planning *planning, enum reason reason, const char *message)
 {
     set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
 }
@@ -285,17 +285,17 @@ static bool plan_unavailable(struct planning *planning)
 
     if (!observed->unavailable) {
         if (condition_get(stored, "ModelAvailable"))
-            set_condition(planning, "ModelAvailable", CONDITION_TRUE, "Read", "");
+            set_condition(planning, "ModelAvailable", CONDITION_TRUE, REASON_MODEL_READ, "");
         return false;
     }
     if (observed->round.status.phase == ROUND_PENDING && seconds > 0 &&
         round_age_us(observed, since_us) >= plan_limit_us(seconds)) {
-        finish(planning, ROUND_FAILED, ROUND_REASON_MODEL, observed->unavailable);
+        finish(planning, ROUND_FAILED, REASON_MODEL_UNAVAILABLE, observed->unavailable);
         return true;
     }
-    set_condition(planning, "ModelAvailable", CONDITION_FALSE, "StoreFailed",
+    set_condition(planning, "ModelAvailable", CONDITION_FALSE, REASON_STORE_FAILED,
                   observed->unavailable);
-    set_waiting(planning, ROUND_REASON_MODEL, observed->unavailable);
+    set_waiting(planning, REASON_MODEL_UNAVAILABLE, observed->unavailable);
     plan_requeue_in_us(&planning->plan->requeue_after_ms, ROUND_STORE_RETRY_US);
     return true;
 }
@@ -319,7 +319,7 @@ static void plan_tasks(struct planning *planning)
     planning->plan->create = create;
     if (observed->suspended) {
         planning->plan->status.start_time_us = 0; /* the deadline counts from the resumption */
-        set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",
+        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_SUSPENDED,
                       "spec.suspend of its FederatedJob is true");
         return;
     }
@@ -332,21 +332,21 @@ static void plan_tasks(struct planning *planning)
         plan_requeue_in_us(&planning->plan->requeue_after_ms, 1); /* its deadline */
     }
     if (taken != SIZE_MAX) {
-        set_waiting(planning, ROUND_REASON_TAKEN,
+        set_waiting(planning, REASON_TASK_NAME_TAKEN,
                     arena_printf(planning->arena,
                                  "Task '%s' exists and does not belong to this TrainingRound",
                                  observed->members[taken].task));
         plan_requeue_in_us(&planning->plan->requeue_after_ms, PLAN_TAKEN_RETRY_US);
     } else if (observed->blocked) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, "TaskNotCreated",
+        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_TASK_NOT_CREATED,
                       observed->blocked);
     } else if (plan_unavailable(planning)) {
         return;
     } else if (planning->reach < planning->required) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, "WaitingForParticipants",
+        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_WAITING_FOR_PARTICIPANTS,
                       shortfall(planning, ""));
     } else {
-        set_condition(planning, "Progressing", CONDITION_TRUE, "Training", "");
+        set_condition(planning, "Progressing", CONDITION_TRUE, REASON_TRAINING, "");
     }
 }
 
@@ -357,7 +357,7 @@ static void plan_pending(struct planning *planning)
     if (plan_failure(planning))
         return;
     if (planning->observed->suspended) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",
+        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_SUSPENDED,
                       "spec.suspend of its FederatedJob is true");
         return;
     }
@@ -366,7 +366,7 @@ static void plan_pending(struct planning *planning)
     plan->status.phase = ROUND_RUNNING;
     plan->status.start_time_us = planning->observed->now_us;
     plan->requeue_after_ms = 1;
-    set_condition(planning, "Progressing", CONDITION_TRUE, "Training", "");
+    set_condition(planning, "Progressing", CONDITION_TRUE, REASON_TRAINING, "");
     plan->event = &ROUND_EVENT_STARTED;
 }
 
@@ -395,7 +395,7 @@ static void plan_aggregating(struct planning *planning)
         plan->requeue_after_ms = 1;
         for (size_t i = 0; i < planning->len; i++)
             planning->parts[i].update_received = false;
-        set_condition(planning, "Progressing", CONDITION_TRUE, "Training",
+        set_condition(planning, "Progressing", CONDITION_TRUE, REASON_TRAINING,
                       "updates that do not fit were rejected");
         return;
     }
@@ -404,7 +404,7 @@ static void plan_aggregating(struct planning *planning)
         return;
     }
     if (observed->unavailable) { /* round_aggregate.c says when that is for too long */
-        set_waiting(planning, ROUND_REASON_STORE, observed->unavailable);
+        set_waiting(planning, REASON_MODEL_NOT_STORED, observed->unavailable);
         plan_requeue_in_us(&plan->requeue_after_ms, ROUND_STORE_RETRY_US);
         return;
     }
@@ -413,7 +413,7 @@ static void plan_aggregating(struct planning *planning)
         return;
     }
     plan->status.aggregated_model_ref = observed->model_ref;
-    finish(planning, ROUND_COMPLETED, "ModelStored",
+    finish(planning, ROUND_COMPLETED, REASON_MODEL_STORED,
            arena_printf(planning->arena, "%" PRId64 " updates became one model",
                         plan->status.updates_received));
 }

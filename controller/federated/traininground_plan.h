@@ -1,6 +1,7 @@
 /* What to do with a TrainingRound, decided from what was observed. Pure. */
 #pragma once
 
+#include "common/api/reasons.h"
 #include "common/api/traininground.h"
 #include "common/base/timeline.h"
 #include "controller/events/transitions.h"
@@ -32,12 +33,6 @@
  */
 
 /* Reasons of a round that failed: of its condition Failed, and in the job's message. */
-#define ROUND_REASON_DEADLINE "DeadlineExceeded"
-#define ROUND_REASON_OUT_OF_REACH "NotEnoughParticipants"
-#define ROUND_REASON_REFUSED "TaskRefused"
-#define ROUND_REASON_TAKEN "TaskNameTaken"
-#define ROUND_REASON_MODEL "ModelUnavailable"
-#define ROUND_REASON_STORE "ModelStoreFailed" /* of Progressing */
 
 /* How soon a store is asked again. */
 #define ROUND_STORE_RETRY_US INT64_C(5000000)
@@ -81,14 +76,14 @@ struct round_observed {
 
     /* Why it can never start, such as a model that is too large, or not go on, such as a job that
      * is gone; NULL: nothing. */
-    const char *problem;
+    enum reason problem;
     const char *problem_message;
     const char *refused;     /* the API server's last word on a Task; NULL: none */
     const char *blocked;     /* what it says of one for now, such as a quota; NULL: nothing */
     const char *unavailable; /* why the model store does not answer well, for now; NULL: it does */
     bool backlog_drained;    /* what the broker held for the last leader has been handled */
     const char *model_ref;   /* Aggregating: the model is stored under it; NULL: not yet */
-    const char *failure;     /* Aggregating: why it never can be; NULL: it may */
+    enum reason failure;     /* Aggregating: why it never can be; REASON_NONE: it may */
     const char *failure_message;
 };
 

@@ -41,7 +41,7 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
     events_emit(rc->events, &KIND_TRAININGROUND, object, plan->event);
 }
 
-static void cannot_go_on(struct round_turn *turn, struct arena *arena, const char *reason,
+static void cannot_go_on(struct round_turn *turn, struct arena *arena, enum reason reason,
                          const char *message)
 {
     turn->observed.problem = reason;
@@ -77,7 +77,7 @@ static int prepare_model(const struct traininground_deps *deps, struct reconcile
 
     int r = model_cache_get(deps->cache, &turn->job_scope, reference, &model, err);
     if (r == -ERROR_NOT_FOUND || r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
-        cannot_go_on(turn, rc->arena, "ModelUnavailable", err->message);
+        cannot_go_on(turn, rc->arena, REASON_MODEL_UNAVAILABLE, err->message);
         return 0;
     }
     if (r < 0 && r != -ERROR_CANCELED) {
@@ -89,7 +89,7 @@ static int prepare_model(const struct traininground_deps *deps, struct reconcile
 
     size_t len = (model->model.bytes_len + 2) / 3 * 4;
     if (!by_registry(deps, turn) && len > TRAINING_MAX_VARIABLE) {
-        cannot_go_on(turn, rc->arena, "ModelTooLarge",
+        cannot_go_on(turn, rc->arena, REASON_MODEL_TOO_LARGE,
                      arena_printf(rc->arena,
                                   "the model has %zu bytes in base64, a Task's environment takes "
                                   "%zu; larger ones need --coordinator-url",
@@ -126,7 +126,7 @@ static int prepare(const struct traininground_deps *deps, struct reconcile *rc,
     r = training_task(rc->arena, &request, turn->observed.round.spec.participants.items[0], &task,
                       err);
     if (r < 0)
-        cannot_go_on(turn, rc->arena, "EnvironmentTooLarge", err->message);
+        cannot_go_on(turn, rc->arena, REASON_ENVIRONMENT_TOO_LARGE, err->message);
     return 0;
 }
 
@@ -189,7 +189,7 @@ static int make_plan(const struct traininground_deps *deps, struct reconcile *rc
     /* At any time: its model would belong to nobody. */
     if (!round_has_job(turn))
         cannot_go_on(
-            turn, rc->arena, "JobMissing",
+            turn, rc->arena, REASON_JOB_MISSING,
             "spec.federatedJobRef names no FederatedJob of this namespace that it belongs to");
     else if (phase == ROUND_PENDING)
         r = prepare(deps, rc, turn, model, err);

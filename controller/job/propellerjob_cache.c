@@ -30,21 +30,21 @@ static bool is_live(const cJSON *job)
     return job && propellerjob_is_ours(&spec) && !is_finished(job);
 }
 
-static const char *progress(const cJSON *job)
+static enum reason progress(const cJSON *job)
 {
     const cJSON *conditions = json_path(job, "status", "conditions", NULL);
 
-    return json_string(json_get(condition_get(conditions, "Progressing"), "reason"), "");
+    return reason_of(json_string(json_get(condition_get(conditions, "Progressing"), "reason"), ""));
 }
 
 static enum task_order order_of(const cJSON *job)
 {
-    const char *reason = progress(job);
+    enum reason reason = progress(job);
     bool suspended = json_bool(json_path(job, "spec", "suspend", NULL), false);
 
-    if (str_equal(reason, JOB_REASON_DEADLINE))
+    if (reason == REASON_DEADLINE)
         return TASK_ORDER_STOP;
-    if (str_equal(reason, JOB_REASON_TASK_FAILED) || str_equal(reason, JOB_REASON_TASK_REFUSED))
+    if (reason == REASON_TASK_FAILED || reason == REASON_TASK_REFUSED)
         return suspended ? TASK_ORDER_FAIL_FAST_SUSPENDED : TASK_ORDER_FAIL_FAST;
     return suspended ? TASK_ORDER_SUSPEND : TASK_ORDER_NONE;
 }
@@ -96,7 +96,7 @@ static void index_names(const cJSON *job, index_add_fn *add, void *ctx)
     const cJSON *spec = json_get(job, "spec");
 
     index_refs(job, add, ctx);
-    if (!is_live(job) || !str_equal(progress(job), JOB_REASON_NAME_TAKEN))
+    if (!is_live(job) || progress(job) != REASON_TASK_NAME_TAKEN)
         return;
     json_for_each (task, json_get(spec, "tasks"))
         add_name(job, job_child_name(arena, name, json_string(json_get(task, "name"), "")), add,

@@ -14,7 +14,7 @@ struct planning {
     bool *given_up; /* of tasks->items: it will never be made */
     bool *awaited;  /* of tasks->items: one that exists waits for it */
     size_t *create;
-    const char *reason; /* why the job fails; NULL: it does not */
+    enum reason reason; /* why the job fails; REASON_NONE: it does not */
     const char *message;
 };
 
@@ -34,7 +34,7 @@ static bool is_absent(const struct planning *planning, size_t i)
 }
 
 static void set_condition(const struct planning *planning, const char *type,
-                          enum condition_status status, const char *reason, const char *message)
+                          enum condition_status status, enum reason reason, const char *message)
 {
     const struct plan_subject subject = { planning->arena, planning->observed->generation,
                                           planning->observed->now_us };
@@ -98,37 +98,34 @@ static bool is_overdue(struct planning *planning)
 /* The deadline, what was decided before, a refusal, the first failure: in this order. */
 static void decide(struct planning *planning)
 {
-    static const char *const ORDERS[] = { JOB_REASON_DEADLINE, JOB_REASON_TASK_FAILED,
-                                          JOB_REASON_TASK_REFUSED };
     const struct job_observed *observed = planning->observed;
     const struct propellerjob_spec *spec = &observed->job.spec;
     const cJSON *stored = condition_get(observed->job.status.conditions, "Progressing");
-    const char *reason = json_string(json_get(stored, "reason"), "");
+    enum reason reason = reason_of(json_string(json_get(stored, "reason"), ""));
     size_t failed = find_ended(planning, OUTCOME_FAILED, true);
 
-    for (size_t i = 0; i < ARRAY_LEN(ORDERS); i++) {
-        if (str_equal(reason, ORDERS[i])) {
-            planning->reason = ORDERS[i];
-            planning->message = json_string(json_get(stored, "message"), "");
-        }
+    if (reason == REASON_DEADLINE || reason == REASON_TASK_FAILED ||
+        reason == REASON_TASK_REFUSED) {
+        planning->reason = reason;
+        planning->message = json_string(json_get(stored, "message"), "");
     }
-    if (str_equal(planning->reason, JOB_REASON_DEADLINE))
+    if (reason == REASON_DEADLINE)
         return;
     if (is_overdue(planning)) {
         planning->message =
             arena_printf(planning->arena, "not finished after %" PRId64 " s%s%s",
                          spec->active_deadline_seconds.value, planning->reason ? "; before: " : "",
                          planning->reason ? planning->message : "");
-        planning->reason = JOB_REASON_DEADLINE;
+        planning->reason = REASON_DEADLINE;
         return;
     }
     if (planning->reason)
         return;
     if (observed->refused) {
-        planning->reason = JOB_REASON_TASK_REFUSED;
+        planning->reason = REASON_TASK_REFUSED;
         planning->message = observed->refused;
     } else if (failed != SIZE_MAX && spec->failure_policy == FAILURE_FAIL_FAST) {
-        planning->reason = JOB_REASON_TASK_FAILED;
+        planning->reason = REASON_TASK_FAILED;
         planning->message = failure_text(planning, failed);
     }
 }
@@ -196,7 +193,7 @@ static bool may_be_made(struct planning *planning, size_t i)
     if (!planning->reason)
         return settled || !planning->observed->job.spec.parallelism.set;
     bool foreign = state_of(planning, i)->foreign;
-    bool orders = str_equal(planning->reason, JOB_REASON_TASK_FAILED) && !foreign;
+    bool orders = planning->reason == REASON_TASK_FAILED && !foreign;
     if (orders && planning->awaited[i])
         return true;
     if (!orders || task->run_if != RUN_IF_FAILURE || !task->needs_len || (settled && !failed)) {
@@ -261,7 +258,7 @@ static bool is_done(const struct planning *planning)
     return true;
 }
 
-static void finish(const struct planning *planning, enum job_phase phase, const char *reason,
+static void finish(const struct planning *planning, enum job_phase phase, enum reason reason,
                    const char *message)
 {
     struct job_plan *plan = planning->plan;
@@ -287,13 +284,13 @@ static void conclude(const struct planning *planning)
     if (planning->reason)
         finish(planning, JOB_FAILED, planning->reason, planning->message);
     else if (failed != SIZE_MAX)
-        finish(planning, JOB_FAILED, JOB_REASON_TASK_FAILED, failure_text(planning, failed));
+        finish(planning, JOB_FAILED, REASON_TASK_FAILED, failure_text(planning, failed));
     else if (last != SIZE_MAX)
-        finish(planning, JOB_COMPLETED, "TasksCompleted",
+        finish(planning, JOB_COMPLETED, REASON_TASKS_COMPLETED,
                arena_printf(planning->arena, "Task '%s' was the last to complete",
                             planning->observed->tasks->items[last].object));
     else
-        finish(planning, JOB_COMPLETED, "TasksSkipped", "no Task had to run");
+        finish(planning, JOB_COMPLETED, REASON_TASKS_SKIPPED, "no Task had to run");
 }
 
 static void begin(const struct planning *planning)
@@ -314,9 +311,10 @@ static void plan_suspension(const struct planning *planning)
 
     if (planning->observed->job.spec.suspend) {
         status->start_time_us = 0; /* the deadline counts from the resumption */
-        set_condition(planning, "Suspended", CONDITION_TRUE, "Suspended", "spec.suspend is true");
+        set_condition(planning, "Suspended", CONDITION_TRUE, REASON_SUSPENDED,
+                      "spec.suspend is true");
     } else if (condition_get(status->conditions, "Suspended")) {
-        set_condition(planning, "Suspended", CONDITION_FALSE, "Resumed", "");
+        set_condition(planning, "Suspended", CONDITION_FALSE, REASON_RESUMED, "");
     }
 }
 
@@ -325,7 +323,7 @@ static const char *trouble_message(const struct planning *planning)
     const struct job_observed *observed = planning->observed;
     const cJSON *stored = condition_get(observed->job.status.conditions, "Progressing");
 
-    if (str_equal(json_string(json_get(stored, "reason"), ""), JOB_REASON_NOT_CREATED) &&
+    if (reason_of(json_string(json_get(stored, "reason"), "")) == REASON_TASK_NOT_CREATED &&
         age_us(observed, observed->job.status.updated_at_us) < JOB_TROUBLE_INTERVAL_US)
         return json_string(json_get(stored, "message"), "");
     return observed->blocked;
@@ -342,22 +340,22 @@ static void plan_progress(const struct planning *planning)
     if (planning->reason) {
         set_condition(planning, "Progressing", CONDITION_TRUE, planning->reason, planning->message);
     } else if (observed->job.spec.suspend) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, "Suspended",
+        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_SUSPENDED,
                       "spec.suspend is true");
     } else if (observed->blocked) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, JOB_REASON_NOT_CREATED,
+        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_TASK_NOT_CREATED,
                       trouble_message(planning));
     } else if (taken != SIZE_MAX) {
         const char *message = arena_printf(
             planning->arena, "Task '%s' exists and does not belong to this PropellerJob",
             observed->tasks->items[taken].object);
-        set_condition(planning, "Progressing", CONDITION_FALSE, JOB_REASON_NAME_TAKEN, message);
+        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_TASK_NAME_TAKEN, message);
     } else if (missing != SIZE_MAX) {
-        set_condition(planning, "Progressing", CONDITION_TRUE, "WaitingForTaskRefs",
+        set_condition(planning, "Progressing", CONDITION_TRUE, REASON_TASK_REFS,
                       arena_printf(planning->arena, "there is no Task '%s' (spec.taskRefs)",
                                    observed->tasks->items[missing].object));
     } else {
-        set_condition(planning, "Progressing", CONDITION_TRUE, "TasksRunning", "");
+        set_condition(planning, "Progressing", CONDITION_TRUE, REASON_TASKS_RUNNING, "");
     }
 }
 
@@ -418,7 +416,7 @@ struct job_plan job_plan(struct arena *arena, const struct job_observed *observe
     }
     if (observed->tasks->problem) {
         count(&planning);
-        finish(&planning, JOB_FAILED, "InvalidSpec", observed->tasks->problem);
+        finish(&planning, JOB_FAILED, REASON_INVALID_SPEC, observed->tasks->problem);
         return plan;
     }
     decide(&planning);

@@ -28,12 +28,7 @@
 #define JOB_TROUBLE_INTERVAL_US INT64_C(60000000)
 
 /* Reasons of the condition Progressing that are orders to the Tasks. */
-#define JOB_REASON_TASK_FAILED "TaskFailed"
-#define JOB_REASON_TASK_REFUSED "TaskRefused"
-#define JOB_REASON_DEADLINE "DeadlineExceeded"
 /* A Task of the name of a child belongs to somebody else. */
-#define JOB_REASON_NAME_TAKEN "TaskNameTaken"
-#define JOB_REASON_NOT_CREATED "TaskNotCreated"
 
 struct job_task_state {
     enum task_outcome outcome; /* missing also where the object is somebody else's */

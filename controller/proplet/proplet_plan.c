@@ -79,16 +79,15 @@ static enum proplet_phase next_phase(const struct proplet_observed *observed, en
 }
 
 struct said {
-    const char *reason;
+    enum reason reason;
     const char *message;
+    const char *word; /* REASON_OTHER: what the cluster calls it */
 };
 
-static const char *const OBSTACLE_REASONS[OBSTACLES] = {
-    [VERDICT_NOT_CONFIGURED] = "MQTTNotConfigured",
-    [VERDICT_DUPLICATE] = "DuplicateClientId",
-    [VERDICT_SHARED] = "SharedChannel",
-    [VERDICT_SHARED_ID] = "SharedClientId",
-    [VERDICT_REFUSED] = "SubscriptionRefused",
+static const enum reason OBSTACLE_REASONS[OBSTACLES] = {
+    [VERDICT_NOT_CONFIGURED] = REASON_NO_MQTT,       [VERDICT_DUPLICATE] = REASON_DUPLICATE,
+    [VERDICT_SHARED] = REASON_SHARED_CHANNEL,        [VERDICT_SHARED_ID] = REASON_SHARED_ID,
+    [VERDICT_REFUSED] = REASON_SUBSCRIPTION_REFUSED,
 };
 
 static struct said say(struct arena *arena, const struct proplet_observed *observed,
@@ -96,40 +95,45 @@ static struct said say(struct arena *arena, const struct proplet_observed *obser
 {
     switch (verdict) {
     case VERDICT_NOT_CONFIGURED:
-        return (struct said){ OBSTACLE_REASONS[verdict],
-                              "the controller was started without --mqtt-address" };
+        return (struct said){ .reason = OBSTACLE_REASONS[verdict],
+                              .message = "the controller was started without --mqtt-address" };
     case VERDICT_DUPLICATE:
-        return (struct said){
-            OBSTACLE_REASONS[verdict],
-            arena_printf(arena, "Proplet '%s' has the same domainId, channelId and clientId",
-                         observed->claimed_by)
-        };
+        return (struct said){ .reason = OBSTACLE_REASONS[verdict],
+                              .message = arena_printf(
+                                  arena,
+                                  "Proplet '%s' has the same domainId, channelId and clientId",
+                                  observed->claimed_by) };
     case VERDICT_SHARED:
         return (struct said){
-            OBSTACLE_REASONS[verdict],
-            arena_printf(arena,
-                         "Proplet '%s' was on this channel first, and an embedded Proplet must be "
-                         "the only one of its channel",
-                         observed->channel_taken_by)
+            .reason = OBSTACLE_REASONS[verdict],
+            .message = arena_printf(
+                arena,
+                "Proplet '%s' was on this channel first, and an embedded Proplet must be "
+                "the only one of its channel",
+                observed->channel_taken_by)
         };
     case VERDICT_SHARED_ID:
-        return (struct said){ OBSTACLE_REASONS[verdict],
-                              "more than one pod has the same MQTT client id: no Tasks over "
-                              "MQTT" };
+        return (struct said){ .reason = OBSTACLE_REASONS[verdict],
+                              .message =
+                                  "more than one pod has the same MQTT client id: no Tasks over "
+                                  "MQTT" };
     case VERDICT_REFUSED:
-        return (struct said){ OBSTACLE_REASONS[verdict],
-                              "the broker refused a subscription to this channel" };
+        return (struct said){ .reason = OBSTACLE_REASONS[verdict],
+                              .message = "the broker refused a subscription to this channel" };
     case VERDICT_WILL:
-        return (struct said){ "LastWill", "the broker published the device's last will" };
+        return (struct said){ .reason = REASON_LAST_WILL,
+                              .message = "the broker published the device's last will" };
     case VERDICT_ALIVE:
-        return (struct said){ "Alive", "heartbeats arrive" };
+        return (struct said){ .reason = REASON_ALIVE, .message = "heartbeats arrive" };
     case VERDICT_SILENT:
     case VERDICT_UNHEARD:
         break;
     }
     if (verdict == VERDICT_UNHEARD || observed->proplet.status.phase == PROPLET_INITIALIZING)
-        return (struct said){ "WaitingForHeartbeat", "no heartbeat of the device has arrived yet" };
-    return (struct said){ "HeartbeatsStopped", "no heartbeat within --last-seen-threshold" };
+        return (struct said){ .reason = REASON_FIRST_HEARTBEAT,
+                              .message = "no heartbeat of the device has arrived yet" };
+    return (struct said){ .reason = REASON_HEARTBEATS_STOPPED,
+                          .message = "no heartbeat within --last-seen-threshold" };
 }
 
 static enum condition_status truth(bool value)
@@ -143,7 +147,7 @@ static bool set_condition(const struct proplet_observed *observed, cJSON *list, 
     const struct condition condition = {
         .type = type,
         .status = status,
-        .reason = said->reason,
+        .reason = reason_word(said->reason, said->word),
         .message = said->message,
         .observed_generation = observed->generation,
     };
@@ -156,9 +160,9 @@ static void plan_event(const struct proplet_observed *observed, enum verdict ver
 {
     const struct proplet_status *old = &observed->proplet.status;
     const cJSON *ready = condition_get(old->conditions, "Ready");
-    const char *old_reason = json_string(json_get(ready, "reason"), "");
+    enum reason old_reason = reason_of(json_string(json_get(ready, "reason"), ""));
 
-    if (verdict == VERDICT_DUPLICATE && !str_equal(old_reason, said->reason))
+    if (verdict == VERDICT_DUPLICATE && old_reason != said->reason)
         plan->event = &PROPLET_EVENT_DUPLICATE;
     else if (plan->status.phase != old->phase)
         plan->event =
@@ -274,13 +278,14 @@ static struct said say_connected(struct arena *arena, const struct proplet_obser
                                  const struct proplet_status *status, enum verdict verdict,
                                  bool connected)
 {
-    static const struct said HEARTBEAT = { "Heartbeat", "" };
-    static const struct said NO_HEARTBEAT = { "NoHeartbeat", "" };
+    static const struct said HEARTBEAT = { .reason = REASON_HEARTBEAT, .message = "" };
+    static const struct said NO_HEARTBEAT = { .reason = REASON_NO_HEARTBEAT, .message = "" };
 
     if (connected && observed->pod_device_count)
-        return (struct said){ "Heartbeat", arena_printf(arena, "%zu of %zu pods are heard",
-                                                        connected_devices(status->k8s_status),
-                                                        status->k8s_status->devices.len) };
+        return (struct said){ .reason = REASON_HEARTBEAT,
+                              .message = arena_printf(arena, "%zu of %zu pods are heard",
+                                                      connected_devices(status->k8s_status),
+                                                      status->k8s_status->devices.len) };
     if (connected)
         return HEARTBEAT;
     if (!observed->pods || verdict == VERDICT_SILENT || verdict == VERDICT_UNHEARD)
@@ -292,7 +297,8 @@ static struct said say_ready(struct arena *arena, const struct proplet_observed 
                              enum verdict verdict)
 {
     if (observed->pods && verdict != VERDICT_DUPLICATE)
-        return (struct said){ observed->pods->reason, observed->pods->message };
+        return (struct said){ observed->pods->reason, observed->pods->message,
+                              observed->pods->word };
     return say(arena, observed, verdict);
 }
 
@@ -309,11 +315,12 @@ static bool tell_left_out(struct arena *arena, const struct proplet_observed *ob
         return was_told;
     }
     const struct said said = {
-        "UnknownField",
-        arena_printf(arena,
-                     "spec.k8s.podTemplate%s: the API server does not know this field and left it "
-                     "out",
-                     field),
+        .reason = REASON_UNKNOWN_FIELD,
+        .message = arena_printf(
+            arena,
+            "spec.k8s.podTemplate%s: the API server does not know this field and left it "
+            "out",
+            field),
     };
     return set_condition(observed, list, "PodTemplateApplied", CONDITION_FALSE, &said);
 }
@@ -322,10 +329,10 @@ static bool tell_left_out(struct arena *arena, const struct proplet_observed *ob
 static bool is_obstacle_gone(const struct proplet_observed *observed)
 {
     const cJSON *ready = condition_get(observed->proplet.status.conditions, "Ready");
-    const char *reason = json_string(json_get(ready, "reason"), "");
+    enum reason reason = reason_of(json_string(json_get(ready, "reason"), ""));
 
     for (size_t i = 0; i < OBSTACLES; i++) {
-        if (str_equal(reason, OBSTACLE_REASONS[i]))
+        if (reason == OBSTACLE_REASONS[i])
             return observed->channel.since_ms && observed->channel.results_since_ms;
     }
     return false;
@@ -388,10 +395,12 @@ static void plan_health(struct arena *arena, const struct proplet_observed *obse
                         struct proplet_plan *plan)
 {
     static const struct said SAID[] = {
-        [CONDITION_FALSE] = { "NoResults",
-                              "its last 3 Tasks ended without a result from the device" },
-        [CONDITION_TRUE] = { "Answers", "" },
-        [CONDITION_UNKNOWN] = { "NeverAnswered", "no result of the device has arrived yet" },
+        [CONDITION_FALSE] = { .reason = REASON_NO_RESULTS,
+                              .message =
+                                  "its last 3 Tasks ended without a result from the device" },
+        [CONDITION_TRUE] = { .reason = REASON_ANSWERS, .message = "" },
+        [CONDITION_UNKNOWN] = { .reason = REASON_NEVER_ANSWERED,
+                                .message = "no result of the device has arrived yet" },
     };
     _Static_assert(FLEET_MAX_UNANSWERED == 3, "the message says so");
     const struct fleet_device device = proplet_summary(observed);

@@ -106,6 +106,11 @@ static int replace_key(struct turn *turn, const struct kube_name *name, const cJ
                       json_patch_operations(patch), ret, err);
 }
 
+static void pods_hinder(struct turn *turn, enum reason reason, const char *message)
+{
+    turn->trouble = (struct workload_trouble){ .reason = reason, .message = message };
+}
+
 /* A key that is as it was leaves the Secret and its version as they were. */
 static int write_key(struct turn *turn, struct error *err)
 {
@@ -117,8 +122,7 @@ static int write_key(struct turn *turn, struct error *err)
     if (r < 0)
         return r;
     if (str_is_empty(key)) {
-        turn->trouble =
-            (struct workload_trouble){ "NoClientKey", "spec.connectionConfig has no key" };
+        pods_hinder(turn, REASON_NO_KEY, "spec.connectionConfig has no key");
         return 0;
     }
 
@@ -134,11 +138,10 @@ static int write_key(struct turn *turn, struct error *err)
     if (r == -ERROR_EXISTS)
         r = replace_key(turn, &name, key_data(arena, key), &reply, err);
     if (r == -ERROR_INVALID) {
-        turn->trouble = (struct workload_trouble){
-            "SecretNameTaken",
-            arena_printf(arena, "Secret '%s' belongs to somebody else, or cannot be changed",
-                         name.name)
-        };
+        pods_hinder(turn, REASON_SECRET_TAKEN,
+                    arena_printf(arena,
+                                 "Secret '%s' belongs to somebody else, or cannot be changed",
+                                 name.name));
         return 0;
     }
     if (r < 0)
@@ -149,33 +152,30 @@ static int write_key(struct turn *turn, struct error *err)
     return 0;
 }
 
-static bool was_said(const struct proplet *proplet, const char *reason)
+static enum reason said(const struct proplet *proplet)
 {
     const cJSON *ready = condition_get(proplet->status.conditions, "Ready");
 
-    return str_equal(json_string(json_get(ready, "reason"), ""), reason);
+    return reason_of(json_string(json_get(ready, "reason"), ""));
 }
 
 /* After these the key may not be written yet. The last one is the kubelet's for a Secret that is gone. */
 static bool is_key_due(const struct turn *turn)
 {
-    static const char *const REASONS[] = {
-        "SecretNameTaken",
-        "NoClientKey",
-        "Refused",
-        "QuotaExceeded",
-        "NamespaceTerminating",
-        "WebhookUnavailable",
-        "CreateContainerConfigError",
-    };
-
     if (!deployment_has_inline_key(&turn->proplet->spec))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
-        if (was_said(turn->proplet, REASONS[i]))
-            return true;
+    switch (said(turn->proplet)) {
+    case REASON_SECRET_TAKEN:
+    case REASON_NO_KEY:
+    case REASON_REFUSED:
+    case REASON_QUOTA:
+    case REASON_NAMESPACE_TERMINATING:
+    case REASON_WEBHOOK_UNAVAILABLE:
+    case REASON_CONTAINER_CONFIG:
+        return true;
+    default:
+        return !turn->observed.key_version || !turn->observed.settled;
     }
-    return !turn->observed.key_version || !turn->observed.settled;
 }
 
 static const char *proplet_uid(const struct turn *turn)
@@ -236,16 +236,14 @@ static int act(struct turn *turn, const struct deployment_plan *plan, struct err
 
     switch (plan->action) {
     case DEPLOYMENT_TAKEN:
-        turn->trouble =
-            (struct workload_trouble){ "NameTaken",
-                                       arena_printf(arena, "%s '%s' belongs to somebody else",
-                                                    turn->kind->kind, turn->name.name) };
+        pods_hinder(turn, REASON_NAME_TAKEN,
+                    arena_printf(arena, "%s '%s' belongs to somebody else", turn->kind->kind,
+                                 turn->name.name));
         turn->observed.live = NULL; /* its pods are none of ours */
         return 0;
     case DEPLOYMENT_TEMPLATE_REFUSED:
-        turn->trouble =
-            (struct workload_trouble){ "PodTemplateNotAllowed",
-                                       "the controller was started without --allow-pod-template" };
+        pods_hinder(turn, REASON_TEMPLATE_NOT_ALLOWED,
+                    "the controller was started without --allow-pod-template");
         return 0;
     case DEPLOYMENT_WAIT:
         return 0;
@@ -298,11 +296,12 @@ static void look_for_refusal(const struct turn *turn, struct proplet_pods *told)
     if (!message)
         return;
 
-    struct workload_trouble trouble = workload_refusal(rc->arena, "FailedCreate", message);
+    struct workload_trouble trouble = workload_refusal(rc->arena, "", message);
     const cJSON *ready = condition_get(turn->proplet->status.conditions, "Ready");
     told->trouble = true;
     told->reason = trouble.reason;
-    told->message = was_said(turn->proplet, trouble.reason)
+    told->word = trouble.word;
+    told->message = said(turn->proplet) == trouble.reason
                         ? json_string(json_get(ready, "message"), "")
                         : trouble.message;
 }
@@ -329,6 +328,7 @@ static struct proplet_pods tell(const struct turn *turn)
     told.ready = false;
     told.trouble = true;
     told.reason = turn->trouble.reason;
+    told.word = turn->trouble.word;
     told.message = turn->trouble.message;
     return told;
 }
@@ -338,12 +338,14 @@ static struct proplet_pods as_told(const struct proplet *proplet)
 {
     const struct proplet_k8s_status *status = proplet->status.k8s_status;
     const cJSON *ready = condition_get(proplet->status.conditions, "Ready");
+    const char *word = json_string(json_get(ready, "reason"), "");
 
     return (struct proplet_pods){
         .ready = proplet->status.phase == PROPLET_RUNNING,
         .ready_replicas = status ? status->ready_replicas : 0,
         .available_replicas = status ? status->available_replicas : 0,
-        .reason = json_string(json_get(ready, "reason"), "PodsNotReady"),
+        .reason = ready ? reason_of(word) : REASON_PODS_NOT_READY,
+        .word = word,
         .message = json_string(json_get(ready, "message"), ""),
     };
 }
@@ -378,7 +380,7 @@ int proplet_pods_sync(const struct proplet_deps *deps, struct reconcile *rc, con
     reconcile_again_after(rc, WORKLOAD_BACKSTOP_MS);
     int r = decide_and_act(&turn, err);
     if (r == -ERROR_INVALID || r == -ERROR_FORBIDDEN || (r < 0 && workload_webhook_failed(err))) {
-        turn.trouble = workload_refusal(rc->arena, "Refused", err->message);
+        turn.trouble = workload_refusal(rc->arena, reason_text(REASON_REFUSED), err->message);
         reconcile_again_after(rc, PODS_REFUSED_RETRY_MS);
         r = 0;
     }
@@ -453,6 +455,7 @@ void proplet_map_pod(void *self, struct kube_object *old, struct kube_object *cu
         before = workload_pod_trouble(arena, kube_object_json(arena, old));
     if (current)
         after = workload_pod_trouble(arena, kube_object_json(arena, current));
-    if (!str_equal(before.reason, after.reason) || !str_equal(before.message, after.message))
+    if (before.reason != after.reason || !str_equal(before.word, after.word) ||
+        !str_equal(before.message, after.message))
         wake(self, arena, current ? current : old, queue);
 }

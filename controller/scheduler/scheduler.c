@@ -199,19 +199,19 @@ static struct schedule_refusal refuse(struct arena *arena, const struct task_spe
     const char *pinned = task->proplet_selector ? task->proplet_selector->proplet_id : NULL;
 
     if (!context->len)
-        return (struct schedule_refusal){ "NoProplet", "the namespace has no Proplet" };
+        return (struct schedule_refusal){ REASON_NO_PROPLET, "the namespace has no Proplet" };
     if (!str_is_empty(pinned) && counts[FILTER_NAME] == context->len)
         return (struct schedule_refusal){
-            "NoProplet", arena_printf(arena, "Proplet '%s' does not exist", pinned)
+            REASON_NO_PROPLET, arena_printf(arena, "Proplet '%s' does not exist", pinned)
         };
     if (!str_is_empty(pinned) && counts[FILTER_NOT_READY])
         return (struct schedule_refusal){
-            "PropletOffline", arena_printf(arena, "Proplet '%s' is not ready", pinned)
+            REASON_OFFLINE, arena_printf(arena, "Proplet '%s' is not ready", pinned)
         };
 
     const char *message = refusal_message(arena, counts, context->len);
-    return (struct schedule_refusal){ counts[FILTER_CAPACITY] ? "InsufficientCapacity"
-                                                              : "NoCandidates",
+    return (struct schedule_refusal){ counts[FILTER_CAPACITY] ? REASON_NO_CAPACITY
+                                                              : REASON_NO_CANDIDATES,
                                       message };
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/api/proplet.h"
+#include "common/api/reasons.h"
 #include "common/api/task.h"
 #include "common/kube/object.h"
 
@@ -38,7 +39,7 @@ struct schedule_context {
 /* Why there is none: a reason and a message of the Scheduled condition. Constant while nothing
  * changes. */
 struct schedule_refusal {
-    const char *reason; /* NoProplet, NoCandidates, InsufficientCapacity, PropletOffline */
+    enum reason reason;
     const char *message;
 };
 

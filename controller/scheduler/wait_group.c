@@ -55,7 +55,6 @@ void wait_group_free(void *value)
     arena_destroy(group->arena);
     free(group->text);
     free(group->pinned);
-    free(group->reason);
     free(group->message);
     free(group->heap);
     free(group);
@@ -145,11 +144,10 @@ void wait_group_tell(struct wait_group *group, const struct schedule_refusal *re
                      uint64_t version)
 {
     group->version = version;
-    if (str_equal(group->reason, refusal->reason) && str_equal(group->message, refusal->message))
+    if (group->reason == refusal->reason && str_equal(group->message, refusal->message))
         return;
 
-    free(group->reason);
     free(group->message);
-    group->reason = xstrdup(refusal->reason);
+    group->reason = refusal->reason;
     group->message = xstrdup(refusal->message);
 }

@@ -27,8 +27,8 @@ struct wait_group {
     struct task_spec spec; /* nothing but the wishes; in the arena */
     struct wait_entry **heap;
     size_t len, cap;
-    size_t entries; /* who waits, and who is called */
-    char *reason;   /* NULL: nobody was told one */
+    size_t entries;     /* who waits, and who is called */
+    enum reason reason; /* REASON_NONE: no Task of the group has been refused yet */
     char *message;
     uint64_t version; /* of the candidates that these were made of */
 };

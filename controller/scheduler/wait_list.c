@@ -209,7 +209,7 @@ bool wait_list_join(struct wait_list *list, const struct wait_seeker *seeker, ui
     struct wait_group *group = group_to_join(list, seeker, text, key, version);
     if (group) {
         add(list, seeker, key, space_of(list, seeker->name->ns), group, &nothing);
-        ret->reason = arena_strdup(arena, group->reason);
+        ret->reason = group->reason;
         ret->message = arena_strdup(arena, group->message);
     }
     pthread_mutex_unlock(&list->lock);

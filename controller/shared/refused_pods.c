@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/api/reasons.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 
@@ -27,7 +28,7 @@ static int note_event(void *ctx, const cJSON *event, struct error *err UNUSED)
     const char *time = time_of(event);
 
     if (str_equal(uid, refusal->uid) &&
-        str_equal(json_string(json_get(event, "reason"), ""), "FailedCreate") &&
+        reason_of(json_string(json_get(event, "reason"), "")) == REASON_FAILED_CREATE &&
         strcmp(time, refusal->time) >= 0) {
         refusal->time = arena_strdup(refusal->arena, time);
         refusal->message = arena_strdup(refusal->arena, json_string(json_get(event, "note"), ""));

@@ -21,7 +21,7 @@ static int start(const struct task_deps *deps, struct reconcile *rc,
                  const struct task_observed *observed, const struct task_spec *whole,
                  struct task_plan *plan, size_t i, struct error *err)
 {
-    const char *reason = NULL;
+    enum reason reason = REASON_NONE;
     int r = task_send_start(deps, rc, &observed->parts[i], whole, &reason, err);
 
     if (r != TASK_NOT_SENDABLE)

@@ -15,8 +15,8 @@ struct visit {
 
 static bool is_in_circle(const cJSON *task)
 {
-    return str_equal(json_string(json_path(task, "status", "reason", NULL), ""),
-                     REASON_DEPENDENCY_CYCLE);
+    return reason_of(json_string(json_path(task, "status", "reason", NULL), "")) ==
+           REASON_DEPENDENCY_CYCLE;
 }
 
 static struct object_list dependents_of(struct store *tasks, struct arena *arena, const char *ns,

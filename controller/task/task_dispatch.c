@@ -95,7 +95,7 @@ static int send_payload(const struct task_deps *deps, struct reconcile *rc,
 
 int task_send_start(const struct task_deps *deps, struct reconcile *rc,
                     const struct task_observed *observed, const struct task_spec *whole,
-                    const char **ret_reason, struct error *err)
+                    enum reason *ret_reason, struct error *err)
 {
     const char *text;
     size_t len;
@@ -130,7 +130,7 @@ int task_publish_start(const struct task_deps *deps, struct reconcile *rc,
 {
     struct task whole = { 0 };
     const cJSON *json;
-    const char *reason = NULL;
+    enum reason reason = REASON_NONE;
     int r = task_read_whole(rc, observed, &whole, &json, err);
     if (r < 0)
         return r;

@@ -23,7 +23,7 @@ int task_read_whole(struct reconcile *rc, const struct task_observed *observed, 
  * instance. */
 int task_send_start(const struct task_deps *deps, struct reconcile *rc,
                     const struct task_observed *observed, const struct task_spec *whole,
-                    const char **ret_reason, struct error *err) MUST_CHECK;
+                    enum reason *ret_reason, struct error *err) MUST_CHECK;
 
 /*
  * Reads the complete object (the cache has neither module nor environment), builds the message and

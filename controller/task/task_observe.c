@@ -138,7 +138,7 @@ static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
 static void observe_result(struct arena *arena, const struct mail *mail,
                            enum result_refusal refusal, struct observed_result *ret)
 {
-    static const char *const REASONS[RESULT_REFUSALS] = {
+    static const enum reason OF_REFUSAL[RESULT_REFUSALS] = {
         [RESULT_TOO_LARGE] = REASON_RESULT_TOO_LARGE,
         [RESULT_UNREADABLE] = REASON_RESULT_REFUSED,
     };
@@ -147,7 +147,7 @@ static void observe_result(struct arena *arena, const struct mail *mail,
     if (message_result_parse(arena, mail->body, mail->body_len, &ret->message, NULL) < 0)
         ret->message.task_id = ""; /* was read once before it came here: matches no attempt */
     ret->message.refusal = refusal;
-    ret->reason = REASONS[refusal];
+    ret->reason = OF_REFUSAL[refusal];
 }
 
 void task_observe_update(struct arena *arena, const struct mail *mail,

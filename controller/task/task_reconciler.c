@@ -277,7 +277,7 @@ static void tell_forbidden(const struct task_deps *deps, struct reconcile *rc, c
     struct error err = { 0 };
     bool written;
 
-    task_condition(rc->arena, observed, &plan, "Scheduled", CONDITION_FALSE, "Forbidden",
+    task_condition(rc->arena, observed, &plan, "Scheduled", CONDITION_FALSE, REASON_FORBIDDEN,
                    "the controller may not patch Tasks in this namespace");
     if (write_status(deps, rc, json, observed, &plan, &written, &err) < 0)
         log_debug("condition not written", "error", ERROR_TEXT(&err), NULL);

@@ -99,14 +99,16 @@ int64_t task_room_rank(const struct task *task, int64_t created_us, int64_t now_
 /* For room, as far as its status tells. */
 static bool waited(const struct task_status *status)
 {
-    static const char *const REASONS[] = { "InsufficientCapacity", "NoCandidates", "NoProplet",
-                                           "PropletOffline", REASON_TOO_FEW };
-
-    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
-        if (str_equal(status->reason, REASONS[i]))
-            return true;
+    switch (reason_of(status->reason)) {
+    case REASON_NO_CAPACITY:
+    case REASON_NO_CANDIDATES:
+    case REASON_NO_PROPLET:
+    case REASON_OFFLINE:
+    case REASON_TOO_FEW:
+        return true;
+    default:
+        return false;
     }
-    return false;
 }
 
 static void restore(const struct task_deps *deps, const struct kube_object *object, int64_t now_us)

@@ -235,11 +235,13 @@ static int heed(struct reconcile *rc, const struct task_observed *observed, stru
 
     if (r == -ERROR_FORBIDDEN || workload_webhook_failed(err)) {
         *plan = task_plan_workload_refused(
-            rc->arena, observed, workload_refusal(rc->arena, "Forbidden", message).reason, message);
+            rc->arena, observed,
+            workload_refusal(rc->arena, reason_text(REASON_FORBIDDEN), message).reason, message);
         return 0;
     }
     if (r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
-        const char *reason = r == -ERROR_INVALID ? "WorkloadInvalid" : "WorkloadTooLarge";
+        enum reason reason =
+            r == -ERROR_INVALID ? REASON_WORKLOAD_INVALID : REASON_WORKLOAD_TOO_LARGE;
         *plan = task_plan_fail(rc->arena, observed, reason, message);
         return 0;
     }

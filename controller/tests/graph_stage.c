@@ -154,7 +154,7 @@ static void turn(const struct kube_name *name, graph_begin_fn *begin)
         dependencies_plan(arena, task_run_if(&task.spec), &dependencies);
     graph.turns++;
     status.observed_generation = json_int(json_path(json, "metadata", "generation", NULL), 0);
-    status.reason = decision.reason;
+    status.reason = reason_text(decision.reason);
     if (decision.message)
         map_set(messages, name->name, arena_strdup(graph.arena, decision.message));
     if (decision.verdict == DEPENDENCIES_SKIP)
@@ -163,7 +163,7 @@ static void turn(const struct kube_name *name, graph_begin_fn *begin)
         status.phase = TASK_RUNNING;
     if (status.phase == TASK_PENDING &&
         status.observed_generation == task.status.observed_generation &&
-        str_equal(decision.reason, task.status.reason))
+        decision.reason == reason_of(task.status.reason))
         return;
     graph_set(name->name, &status);
     if (status.phase == TASK_RUNNING)

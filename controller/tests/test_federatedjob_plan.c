@@ -72,7 +72,7 @@ static void round_is(enum round_phase phase)
     };
 }
 
-static const char *reason_of(const struct federated_plan *plan, const char *type)
+static const char *condition_reason(const struct federated_plan *plan, const char *type)
 {
     const cJSON *condition = condition_get(plan->status.conditions, type);
 
@@ -105,7 +105,7 @@ TEST(rounds_run_one_after_the_other_each_after_the_last_one_is_written)
 
     struct federated_plan plan = plan_now();
     ck_assert(!plan.create && !plan.event && !plan.requeue_after_ms);
-    ck_assert_str_eq(reason_of(&plan, "Complete"), "True RoundsCompleted");
+    ck_assert_str_eq(condition_reason(&plan, "Complete"), "True RoundsCompleted");
 }
 
 TEST(a_round_that_failed_fails_the_job_with_its_reason)
@@ -119,7 +119,7 @@ TEST(a_round_that_failed_fails_the_job_with_its_reason)
     observed.round.status.conditions = parsed(arena, CONDITIONS);
     struct federated_plan plan = plan_now();
     ck_assert_int_eq(plan.status.phase, FEDERATED_FAILED);
-    ck_assert_str_eq(reason_of(&plan, "Failed"), "True RoundFailed");
+    ck_assert_str_eq(condition_reason(&plan, "Failed"), "True RoundFailed");
     ck_assert_str_eq(
         json_string(json_get(condition_get(plan.status.conditions, "Failed"), "message"), ""),
         "TrainingRound 'round-1-job' failed: DeadlineExceeded: 1 of 2 updates");
@@ -145,7 +145,7 @@ TEST(a_suspended_job_begins_no_round_and_takes_one_that_ends)
     struct federated_plan plan = plan_now();
     ck_assert(!plan.create);
     ck_assert_int_eq(plan.status.phase, FEDERATED_PENDING);
-    ck_assert_str_eq(reason_of(&plan, "Suspended"), "True Suspended");
+    ck_assert_str_eq(condition_reason(&plan, "Suspended"), "True Suspended");
 
     round_is(ROUND_COMPLETED);
     plan = plan_now();
@@ -156,7 +156,7 @@ TEST(a_suspended_job_begins_no_round_and_takes_one_that_ends)
     job(2, "");
     plan = plan_now();
     ck_assert(plan.create);
-    ck_assert_str_eq(reason_of(&plan, "Suspended"), "False Resumed");
+    ck_assert_str_eq(condition_reason(&plan, "Suspended"), "False Resumed");
 }
 
 TEST(a_round_of_somebody_else_is_left_alone_and_told_once)
@@ -167,7 +167,7 @@ TEST(a_round_of_somebody_else_is_left_alone_and_told_once)
     struct federated_plan plan = plan_now();
     ck_assert(!plan.create);
     ck_assert_int_eq(plan.status.completed_rounds, 0);
-    ck_assert_str_eq(reason_of(&plan, "Progressing"), "False RoundNameTaken");
+    ck_assert_str_eq(condition_reason(&plan, "Progressing"), "False RoundNameTaken");
     ck_assert_ptr_eq(plan.event, &FEDERATED_EVENT_STARTED);
     store(&plan);
     plan = plan_now();
@@ -190,11 +190,11 @@ TEST(a_round_that_is_being_deleted_is_made_again_when_it_is_gone)
 TEST(what_can_never_be_made_fails_the_job)
 {
     job(1, "");
-    observed.problem = "ModelTooLarge";
+    observed.problem = REASON_MODEL_TOO_LARGE;
     observed.refused = "spec.modelRef cannot be used: too large";
     struct federated_plan plan = plan_now();
     ck_assert_int_eq(plan.status.phase, FEDERATED_FAILED);
-    ck_assert_str_eq(reason_of(&plan, "Failed"), "True ModelTooLarge");
+    ck_assert_str_eq(condition_reason(&plan, "Failed"), "True ModelTooLarge");
     ck_assert(!plan.create);
 }
 
@@ -204,7 +204,7 @@ TEST(what_is_forbidden_for_now_is_said_and_tried_again)
     observed.blocked = "quota";
     struct federated_plan plan = plan_now();
     ck_assert(plan.create);
-    ck_assert_str_eq(reason_of(&plan, "Progressing"), "False RoundNotCreated");
+    ck_assert_str_eq(condition_reason(&plan, "Progressing"), "False RoundNotCreated");
 }
 
 TEST(fewer_rounds_than_were_made_complete_the_job)
@@ -232,25 +232,25 @@ TEST(what_the_last_round_left_is_removed_also_where_an_earlier_failure_is_over)
     job(1, "");
     observed.unclean = "no store";
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "ModelsRemoved"), "False StoreFailed");
+    ck_assert_str_eq(condition_reason(&plan, "ModelsRemoved"), "False StoreFailed");
     store(&plan);
     observed.unclean = NULL;
     observed.cleaned = true;
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "ModelsRemoved"), "True Removed");
+    ck_assert_str_eq(condition_reason(&plan, "ModelsRemoved"), "True Removed");
     store(&plan);
 
     round_is(ROUND_COMPLETED);
     plan = plan_now();
     ck_assert_int_eq(plan.status.phase, FEDERATED_COMPLETED);
-    ck_assert_str_eq(reason_of(&plan, "ModelsRemoved"), "Unknown JobEnded");
+    ck_assert_str_eq(condition_reason(&plan, "ModelsRemoved"), "Unknown JobEnded");
     store(&plan);
     observed.cleaned = false;
     ck_assert(plan_now().clean);
 
     observed.cleaned = true;
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "ModelsRemoved"), "True Removed");
+    ck_assert_str_eq(condition_reason(&plan, "ModelsRemoved"), "True Removed");
     store(&plan);
     ck_assert(!plan_now().clean);
 }

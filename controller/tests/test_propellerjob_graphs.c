@@ -77,7 +77,7 @@ static bool is_failing(const struct job_plan *plan)
     const cJSON *progress = condition_get(plan->status.conditions, "Progressing");
 
     return plan->status.phase == JOB_RUNNING &&
-           str_equal(json_string(json_get(progress, "reason"), ""), JOB_REASON_TASK_FAILED);
+           reason_of(json_string(json_get(progress, "reason"), "")) == REASON_TASK_FAILED;
 }
 
 /* What the Tasks' reconciler does in a turn of this one: obey, wait, be skipped, or begin. */

@@ -89,7 +89,7 @@ static void see(const char *letters)
     }
 }
 
-static const char *reason_of(const struct job_plan *plan, const char *type)
+static const char *condition_reason(const struct job_plan *plan, const char *type)
 {
     const cJSON *condition = condition_get(plan->status.conditions, type);
 
@@ -115,7 +115,7 @@ static const char *told(const struct job_plan *plan)
 
     for (size_t i = 0; i < plan->create_len; i++)
         text = arena_printf(arena, "%s %s", text, tasks.items[plan->create[i]].name);
-    return arena_printf(arena, "%s; %s", text, reason_of(plan, "Progressing"));
+    return arena_printf(arena, "%s; %s", text, condition_reason(plan, "Progressing"));
 }
 
 static struct job_plan plan_now(void)
@@ -265,19 +265,19 @@ TEST(deadline_counts_from_the_start_and_not_while_suspended)
     store(&plan);
     observed.now_us += 50 * SECOND_US;
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "Progressing"), "True TasksRunning");
+    ck_assert_str_eq(condition_reason(&plan, "Progressing"), "True TasksRunning");
     ck_assert_uint_eq(plan.requeue_after_ms, 10000);
 
     job("a b!a", ",\"activeDeadlineSeconds\":60,\"suspend\":true");
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "Suspended"), "True Suspended");
+    ck_assert_str_eq(condition_reason(&plan, "Suspended"), "True Suspended");
     ck_assert_int_eq(plan.status.start_time_us, 0);
     store(&plan);
     observed.now_us += 3600 * SECOND_US;
     job("a b!a", ",\"activeDeadlineSeconds\":60");
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "Suspended"), "False Resumed");
-    ck_assert_str_eq(reason_of(&plan, "Progressing"), "True TasksRunning");
+    ck_assert_str_eq(condition_reason(&plan, "Suspended"), "False Resumed");
+    ck_assert_str_eq(condition_reason(&plan, "Progressing"), "True TasksRunning");
     store(&plan);
 
     observed.now_us += 60 * SECOND_US;
@@ -286,7 +286,7 @@ TEST(deadline_counts_from_the_start_and_not_while_suspended)
     store(&plan);
     see("fs");
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "Failed"), "True DeadlineExceeded");
+    ck_assert_str_eq(condition_reason(&plan, "Failed"), "True DeadlineExceeded");
     ck_assert_str_eq(message_of(&plan, "Failed"), "not finished after 60 s");
 }
 
@@ -300,7 +300,7 @@ TEST(deadline_that_passes_while_suspended_ends_nothing)
     observed.now_us += 70 * SECOND_US;
     job("a", ",\"activeDeadlineSeconds\":60,\"suspend\":true");
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "Progressing"), "False Suspended");
+    ck_assert_str_eq(condition_reason(&plan, "Progressing"), "False Suspended");
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
 }
 
@@ -313,17 +313,17 @@ TEST(deadline_ends_a_branch_for_failures_that_hangs)
     observed.now_us += 50 * SECOND_US;
     see("fo");
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "Progressing"), "True TaskFailed");
+    ck_assert_str_eq(condition_reason(&plan, "Progressing"), "True TaskFailed");
     ck_assert_uint_eq(plan.requeue_after_ms, 10000);
     store(&plan);
 
     observed.now_us += 10 * SECOND_US;
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "Progressing"), "True DeadlineExceeded");
+    ck_assert_str_eq(condition_reason(&plan, "Progressing"), "True DeadlineExceeded");
     store(&plan);
     see("fs");
     plan = plan_now();
-    ck_assert_str_eq(reason_of(&plan, "Failed"), "True DeadlineExceeded");
+    ck_assert_str_eq(condition_reason(&plan, "Failed"), "True DeadlineExceeded");
     ck_assert_str_eq(message_of(&plan, "Failed"),
                      "not finished after 60 s; before: Task 'job-a' failed: DeviceError");
 }

@@ -448,9 +448,9 @@ TEST_EACH(readiness_and_trouble_are_mirrored, STATUSES)
     if (len)
         pods[0] = parsed(arena, STATUSES[_i].pod);
     struct proplet_pods told = deployment_status(arena, &proplet.spec, false, live, pods, len);
-    ck_assert_str_eq(
-        arena_printf(arena, "%d %d %s: %s", told.ready, told.trouble, told.reason, told.message),
-        STATUSES[_i].told);
+    ck_assert_str_eq(arena_printf(arena, "%d %d %s: %s", told.ready, told.trouble,
+                                  reason_word(told.reason, told.word), told.message),
+                     STATUSES[_i].told);
 }
 
 TEST(of_several_pods_in_trouble_the_first_is_told)

@@ -22,7 +22,8 @@ static void set_up(void)
     arena = arena_create();
     k8s = (struct proplet_k8s){ .image = "i" };
     connection = (struct connection_config){ .client_id = "alpha" };
-    pods = (struct proplet_pods){ .reason = "PodsNotReady", .message = "0 of 1 pods are ready" };
+    pods = (struct proplet_pods){ .reason = REASON_PODS_NOT_READY,
+                                  .message = "0 of 1 pods are ready" };
     observed = (struct proplet_observed){
         .name = "alpha",
         .generation = 1,
@@ -58,14 +59,14 @@ static void get_ready(void)
     pods = (struct proplet_pods){ .ready = true,
                                   .ready_replicas = 1,
                                   .available_replicas = 1,
-                                  .reason = "PodsReady",
+                                  .reason = REASON_PODS_READY,
                                   .message = "1 of 1 pods are ready" };
 }
 
 static void lose_pods(void)
 {
     pods = (struct proplet_pods){ .trouble = true,
-                                  .reason = "ImagePullBackOff",
+                                  .reason = REASON_IMAGE_PULL,
                                   .message = "pod 'p': image 'i' cannot be pulled" };
 }
 
@@ -166,7 +167,8 @@ TEST(trouble_of_pods_is_a_condition_and_readiness_an_event)
     get_ready();
     plan = done();
     ck_assert_str_eq(plan.event->reason, "Online");
-    pods = (struct proplet_pods){ .reason = "ScaledToZero", .message = "spec.k8s.replicas is 0" };
+    pods = (struct proplet_pods){ .reason = REASON_SCALED_TO_ZERO,
+                                  .message = "spec.k8s.replicas is 0" };
     plan = done();
     ck_assert_str_eq(plan.event->reason, "Offline");
     ck_assert_int_eq(plan.status.offline_since_us, NOW_US);

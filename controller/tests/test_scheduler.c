@@ -68,7 +68,8 @@ static const char *pick(const struct scheduler *scheduler, const struct task_spe
     struct schedule_refusal refusal = { 0 };
     const struct candidate *best = scheduler_pick(scheduler, arena, spec, &context, &refusal);
 
-    return best ? best->name : arena_printf(arena, "%s: %s", refusal.reason, refusal.message);
+    return best ? best->name
+                : arena_printf(arena, "%s: %s", reason_text(refusal.reason), refusal.message);
 }
 
 #define CAPABILITY(name) "\"" LABEL_CAPABILITY_PREFIX name "\":\"\""

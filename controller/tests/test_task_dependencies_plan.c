@@ -69,16 +69,16 @@ static const char *decide(size_t row, enum run_if run_if, const char *circle)
     ck_assert_int_eq(decision.verdict, dependencies_verdict(run_if, &dependencies));
     switch (decision.verdict) {
     case DEPENDENCIES_MET:
-        ck_assert_ptr_null(decision.reason);
+        ck_assert_int_eq(decision.reason, REASON_NONE);
         return RUN;
     case DEPENDENCIES_SKIP:
-        ck_assert_str_eq(decision.reason, "RunIfNotMet");
+        ck_assert_int_eq(decision.reason, REASON_SKIPPED);
         return arena_printf(arena, "skipped: %s", decision.message);
     default:
-        ck_assert_str_eq(decision.reason, strchr(decision.message, '>') ? "DependencyCycle"
+        ck_assert_int_eq(decision.reason, strchr(decision.message, '>') ? REASON_DEPENDENCY_CYCLE
                                           : str_equal(decision.message, "there is no Task 'a'")
-                                              ? "DependencyMissing"
-                                              : "WaitingForDependencies");
+                                              ? REASON_DEPENDENCY_MISSING
+                                              : REASON_DEPENDENCIES);
         return decision.message;
     }
 }

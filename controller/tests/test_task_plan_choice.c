@@ -376,7 +376,7 @@ TEST(start_that_can_never_be_sent_fails_the_task_that_never_started)
 {
     world_assigned();
     struct task_plan plan =
-        task_plan_fail(world.arena, &world.observed, "PayloadTooLarge", "1024 bytes");
+        task_plan_fail(world.arena, &world.observed, REASON_PAYLOAD_TOO_LARGE, "1024 bytes");
 
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_str_eq(plan.status.reason, "PayloadTooLarge");

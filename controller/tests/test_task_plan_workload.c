@@ -20,8 +20,9 @@ TEST_GROUP("workloads", set_up, world_tear_down);
 
 static void state(enum task_workload_step step, const char *reason, const char *message)
 {
-    world.observed.workload.state =
-        (struct task_workload_state){ .step = step, .reason = reason, .message = message };
+    world.observed.workload.state = (struct task_workload_state){
+        .step = step, .reason = reason_of(reason), .word = reason, .message = message
+    };
 }
 
 static void stuck(const char *reason)

@@ -35,10 +35,11 @@ static void settle(void)
     }
 }
 
-static void expect_failed_for_good(const char *reason)
+static void expect_failed_for_good(enum reason why)
 {
     struct task_plan plan = { .status = *world.status };
     const cJSON *failed = condition_get(world.status->conditions, "Failed");
+    const char *reason = reason_text(why);
 
     ck_assert(condition_is(world.status->conditions, "Failed", CONDITION_TRUE));
     ck_assert(condition_is(world.status->conditions, "Completed", CONDITION_FALSE));
@@ -73,18 +74,18 @@ static const struct {
 TEST_EACH(there_are_as_many_retries_as_the_limit_says, LIMITS)
 {
     allow_retries(LIMITS[_i].limit);
-    ck_assert_int_eq(retry_is_allowed(world.spec, "DeviceError", LIMITS[_i].failures),
+    ck_assert_int_eq(retry_is_allowed(world.spec, REASON_DEVICE_ERROR, LIMITS[_i].failures),
                      LIMITS[_i].allowed);
 }
 
 static const struct {
-    const char *reason;
+    enum reason reason;
     enum lost_policy policy;
     bool allowed;
 } REASONS[] = {
-    { "DeviceError", LOST_UNSET, true },
-    { "DeviceError", LOST_FAIL, true },
-    { "whatever another path says", LOST_UNSET, true },
+    { REASON_DEVICE_ERROR, LOST_UNSET, true },
+    { REASON_DEVICE_ERROR, LOST_FAIL, true },
+    { REASON_OTHER, LOST_UNSET, true },
     { REASON_NOT_CONFIRMED, LOST_RESCHEDULE, true },
     { REASON_NOT_CONFIRMED, LOST_WAIT, true },
     { REASON_NOT_CONFIRMED, LOST_FAIL, false },
@@ -113,13 +114,13 @@ TEST_EACH(what_another_attempt_cannot_mend_is_final, REASONS)
 TEST(daemon_that_is_always_restarted_needs_no_limit)
 {
     world.spec->daemon = true;
-    ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
+    ck_assert(!retry_is_allowed(world.spec, REASON_DEVICE_ERROR, 1));
     world.spec->restart_policy = RESTART_ON_FAILURE;
-    ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
+    ck_assert(!retry_is_allowed(world.spec, REASON_DEVICE_ERROR, 1));
     world.spec->restart_policy = RESTART_ALWAYS;
-    ck_assert(retry_is_allowed(world.spec, "DeviceError", INT64_MAX));
+    ck_assert(retry_is_allowed(world.spec, REASON_DEVICE_ERROR, INT64_MAX));
     world.spec->daemon = false;
-    ck_assert(!retry_is_allowed(world.spec, "DeviceError", 1));
+    ck_assert(!retry_is_allowed(world.spec, REASON_DEVICE_ERROR, 1));
 }
 
 TEST(failed_attempt_with_retries_left_is_not_final_and_says_when_the_next_one_comes)
@@ -234,7 +235,7 @@ TEST(lowered_limit_ends_it_without_counting_again)
     ck_assert_int_eq(world.status->phase, TASK_FAILED);
     ck_assert_int_eq(world.status->failures, 1);
     ck_assert_str_eq(world.status->error, "trap");
-    expect_failed_for_good("BackoffLimitExceeded");
+    expect_failed_for_good(REASON_LIMIT);
 }
 
 static const struct {
@@ -282,5 +283,5 @@ TEST(interrupted_task_of_a_job_that_stops_is_skipped_even_while_it_is_suspended)
     world.observed.order = TASK_ORDER_STOP;
     settle();
     ck_assert_int_eq(world.status->phase, TASK_SKIPPED);
-    ck_assert_str_eq(world.status->reason, REASON_STOPPED_BY_OWNER);
+    ck_assert_str_eq(world.status->reason, reason_text(REASON_STOPPED_BY_OWNER));
 }

@@ -130,7 +130,7 @@ TEST_TIMES(schedule_that_cannot_be_told_is_a_reason_and_a_warning_once, 2)
     world.observed.schedule.problem = REASON_UNKNOWN_ZONE;
     world.observed.schedule.message = "spec.timezone: there is no time zone 'Mars/Olympus'";
     if (_i) {
-        world.observed.schedule.problem = NULL;
+        world.observed.schedule.problem = REASON_NONE;
         schedule_run_to(TASK_COMPLETED);
         world.observed.schedule.problem = REASON_UNKNOWN_ZONE;
     }
@@ -142,7 +142,7 @@ TEST_TIMES(schedule_that_cannot_be_told_is_a_reason_and_a_warning_once, 2)
     plan = world_plan();
     world_expect_rest(&plan);
 
-    world.observed.schedule.problem = NULL;
+    world.observed.schedule.problem = REASON_NONE;
     world.observed.generation++;
     plan = schedule_step();
     ck_assert(plan.status.next_run_us > world.observed.now_us);

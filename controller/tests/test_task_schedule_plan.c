@@ -12,7 +12,8 @@ TEST(it_never_runs_at_its_creation_but_at_the_next_time)
 {
     struct task_plan plan = world_plan();
 
-    world_expect_waiting(&plan, REASON_SCHEDULE, "the next run is at 2026-11-21T10:30:00Z");
+    world_expect_waiting(&plan, reason_text(REASON_SCHEDULE),
+                         "the next run is at 2026-11-21T10:30:00Z");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T10:30:00Z");
     ck_assert_uint_eq(plan.requeue_after_ms, 30 * MINUTE_MS);
     ck_assert(!task_needs_candidates(&world.observed));
@@ -81,7 +82,7 @@ TEST_EACH(it_rests_with_its_results_until_the_next_run_which_has_another_id, END
     plan = schedule_step();
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
     ck_assert(plan.new_run);
-    ck_assert_ptr_null(plan.run_end.reason);
+    ck_assert_int_eq(plan.run_end.reason, REASON_NONE);
     ck_assert_ptr_null(plan.status.results);
     ck_assert_ptr_null(plan.status.error);
     ck_assert_int_eq(plan.status.failures, 0);
@@ -177,7 +178,7 @@ TEST_EACH(replace_begins_the_next_run, OPEN)
 
     if (running) { /* in two steps, with the time due in between */
         ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
-        ck_assert_str_eq(plan.status.reason, REASON_REPLACED);
+        ck_assert_str_eq(plan.status.reason, reason_text(REASON_REPLACED));
         ck_assert(plan.publish_stop && !plan.new_run);
         schedule_expect_time(plan.status.next_run_us, "2026-11-21T11:30:00Z");
         plan = schedule_step();
@@ -191,7 +192,7 @@ TEST_EACH(replace_begins_the_next_run, OPEN)
     ck_assert(str_is_empty(plan.status.assigned_proplet));
     if (OPEN[_i] == TASK_PENDING || OPEN[_i] == TASK_SCHEDULED) {
         ck_assert_int_eq(plan.run_end.phase, TASK_SKIPPED);
-        ck_assert_str_eq(plan.run_end.reason, REASON_REPLACED);
+        ck_assert_int_eq(plan.run_end.reason, REASON_REPLACED);
     }
 
     world.observed.candidates.len = 1;
@@ -254,7 +255,7 @@ TEST(failing_job_skips_what_waits_for_its_time)
     struct task_plan plan = schedule_step();
 
     ck_assert_int_eq(plan.status.phase, TASK_SKIPPED);
-    ck_assert_str_eq(plan.status.reason, REASON_STOPPED_BY_OWNER);
+    ck_assert_str_eq(plan.status.reason, reason_text(REASON_STOPPED_BY_OWNER));
     schedule_expect_time(plan.status.next_run_us, "");
     world.observed.order = TASK_ORDER_NONE;
     world_wait_ms(HOUR_MS);
@@ -292,13 +293,13 @@ TEST(run_that_no_proplet_takes_in_time_is_left_out)
     plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_PENDING);
     ck_assert_int_eq(plan.run_end.phase, TASK_SKIPPED);
-    ck_assert_str_eq(plan.run_end.reason, REASON_START_DEADLINE);
+    ck_assert_int_eq(plan.run_end.reason, REASON_START_DEADLINE);
     ck_assert(plan.new_run);
     ck_assert_str_eq(plan.event->reason, "Skipped");
 
     world.observed.candidates.len = 1;
     plan = schedule_step();
-    ck_assert_str_eq(plan.status.reason, REASON_SCHEDULE);
+    ck_assert_str_eq(plan.status.reason, reason_text(REASON_SCHEDULE));
     ck_assert(!plan.assign);
     world_wait_ms(HOUR_MS - MINUTE_MS);
     plan = schedule_step();
@@ -336,7 +337,7 @@ TEST(proplet_that_stays_away_fails_the_run_at_its_deadline_for_good)
     world_wait_ms(MINUTE_MS);
     struct task_plan plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
-    ck_assert_str_eq(plan.status.reason, REASON_START_DEADLINE);
+    ck_assert_str_eq(plan.status.reason, reason_text(REASON_START_DEADLINE));
     ck_assert_str_eq(world_condition(&plan, "Failed"),
                      "True StartingDeadlineExceeded: it could not start within "
                      "startingDeadlineSeconds");
@@ -351,12 +352,12 @@ TEST(run_that_its_dependencies_skip_is_left_out_and_the_next_one_comes)
     struct task_plan plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_PENDING);
     ck_assert_int_eq(plan.run_end.phase, TASK_SKIPPED);
-    ck_assert_str_eq(plan.run_end.reason, REASON_SKIPPED);
+    ck_assert_int_eq(plan.run_end.reason, REASON_SKIPPED);
     ck_assert_str_eq(plan.event->reason, "Skipped");
     ck_assert(!task_awaits_dependencies(&world.observed.task));
     world.observed.dependencies = (struct dependencies){ 0 };
     plan = schedule_step();
-    ck_assert_str_eq(plan.status.reason, REASON_SCHEDULE);
+    ck_assert_str_eq(plan.status.reason, reason_text(REASON_SCHEDULE));
     world_wait_ms(HOUR_MS);
     plan = schedule_step();
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");

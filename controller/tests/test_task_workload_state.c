@@ -19,7 +19,8 @@ static const char *told(struct task_workload_state state)
     if (state.stuck)
         text = arena_printf(arena, "%s stuck", text);
     if (state.reason)
-        text = arena_printf(arena, "%s %s: %s", text, state.reason, state.message);
+        text = arena_printf(arena, "%s %s: %s", text, reason_word(state.reason, state.word),
+                            state.message);
     return text;
 }
 

@@ -89,7 +89,8 @@ static const char *told(size_t i)
     if (result->verdict != RESULT_ACCEPTED)
         return arena_printf(federated.arena, "refused %s", RESULT_VERDICT_NAMES[result->verdict]);
     if (result->message.error)
-        return arena_printf(federated.arena, "error %s", result->reason ? result->reason : "-");
+        return arena_printf(federated.arena, "error %s",
+                            result->reason ? reason_text(result->reason) : "-");
     return json_text(federated.arena, result->message.results, NULL);
 }
 

@@ -177,7 +177,7 @@ TEST(participants_that_are_away_are_waited_for_until_the_deadline)
     observed.now_us += SECOND_US;
     plan = plan_now();
     ck_assert_str_eq(told(&plan), "Failed 0/3:; a=Stopped b=Offline c=Missing d=Stopped");
-    ck_assert_str_eq(condition_text(&plan, "Failed", "reason"), ROUND_REASON_OUT_OF_REACH);
+    ck_assert_str_eq(condition_text(&plan, "Failed", "reason"), reason_text(REASON_OUT_OF_REACH));
     ck_assert_ptr_nonnull(
         strstr(condition_text(&plan, "Failed", "message"), "b (Offline), c (Missing)"));
     ck_assert_str_eq(plan.event->reason, "Failed");
@@ -187,7 +187,7 @@ TEST(what_can_never_start_fails_before_any_task_is_made)
 {
     round_of(2, 1);
     see("--");
-    observed.problem = "ModelTooLarge";
+    observed.problem = REASON_MODEL_TOO_LARGE;
     observed.problem_message = "the model has 99 bytes";
     struct round_plan plan = plan_now();
 
@@ -208,7 +208,7 @@ TEST(a_round_over_its_time_fails_and_says_who_was_missing)
     observed.now_us += SECOND_US;
     plan = plan_now();
     ck_assert_int_eq(plan.status.phase, ROUND_FAILED);
-    ck_assert_str_eq(condition_text(&plan, "Failed", "reason"), ROUND_REASON_DEADLINE);
+    ck_assert_str_eq(condition_text(&plan, "Failed", "reason"), reason_text(REASON_DEADLINE));
     ck_assert_str_eq(condition_text(&plan, "Failed", "message"),
                      "1 of 2 updates after 60 s; missing: b (Training), c (Failed: DeviceError)");
 }

@@ -17,7 +17,7 @@ static struct proplet proplet;
 static struct proplet_external external;
 static struct candidate alpha; /* ready, of type "a", with room for two */
 static struct wait_release release;
-static const struct wait_told TOLD = { { "InsufficientCapacity", "none of 1 Proplets fits" }, 7 };
+static const struct wait_told TOLD = { { REASON_NO_CAPACITY, "none of 1 Proplets fits" }, 7 };
 
 static void set_up(void)
 {
@@ -222,7 +222,7 @@ static bool join(const char *name, const char *task, int64_t rank, uint64_t vers
 
     if (!wait_list_join(list, &seeker, version, arena, &refusal))
         return false;
-    ck_assert_str_eq(refusal.reason, TOLD.refusal.reason);
+    ck_assert_int_eq(refusal.reason, TOLD.refusal.reason);
     ck_assert_str_eq(refusal.message, TOLD.refusal.message);
     return true;
 }

@@ -211,8 +211,9 @@ static struct workload_trouble trouble_of(struct arena *arena, const cJSON *live
     struct workload_trouble trouble = trouble_of_pods(arena, pods, len);
     if (trouble.reason || !condition_is(conditions, "Progressing", CONDITION_FALSE))
         return trouble;
-    return (struct workload_trouble){ json_string(json_get(progress, "reason"), "NotProgressing"),
-                                      json_string(json_get(progress, "message"), "") };
+    return workload_trouble_or(REASON_NOT_PROGRESSING,
+                               json_string(json_get(progress, "reason"), ""),
+                               json_string(json_get(progress, "message"), ""));
 }
 
 /* Told by the controller of the object about its present spec. */
@@ -235,23 +236,24 @@ struct proplet_pods deployment_status(struct arena *arena, const struct proplet_
     };
 
     if (!wanted) {
-        told.reason = "ScaledToZero";
+        told.reason = REASON_SCALED_TO_ZERO;
         told.message = "spec.k8s.replicas is 0";
         return told;
     }
     if (is_told(live) && told.ready_replicas >= wanted && updated >= wanted) {
         told.ready = true;
-        told.reason = "PodsReady";
+        told.reason = REASON_PODS_READY;
         told.message =
             arena_printf(arena, "%" PRId64 " of %" PRId64 " pods are ready", wanted, wanted);
         return told;
     }
 
     struct workload_trouble trouble = trouble_of(arena, live, pods, len);
-    told.trouble = trouble.reason != NULL;
+    told.trouble = trouble.reason != REASON_NONE;
     told.podless = !told.trouble && spec->k8s->indexed_client_ids && live && is_told(live) &&
                    json_int(json_get(status, "replicas"), 0) < wanted; /* a Deployment says why */
-    told.reason = told.trouble ? trouble.reason : "PodsNotReady";
+    told.word = trouble.word;
+    told.reason = told.trouble ? trouble.reason : REASON_PODS_NOT_READY;
     told.message = told.trouble ? trouble.message
                                 : arena_printf(arena, "%" PRId64 " of %" PRId64 " pods are ready",
                                                told.ready_replicas, wanted);

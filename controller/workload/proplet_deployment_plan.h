@@ -69,7 +69,8 @@ struct proplet_pods {
     bool ready; /* all replicas are, and there is at least one */
     int64_t ready_replicas;
     int64_t available_replicas;
-    const char *reason;
+    enum reason reason;
+    const char *word; /* REASON_OTHER: what the cluster calls it */
     const char *message;
     bool trouble; /* nothing will come of it by itself: an event is due */
     bool podless; /* pods are missing, and only an event of the API server says why */

@@ -9,17 +9,17 @@
 #include "controller/workload/task_workload_manifest.h"
 #include "controller/workload/workload.h"
 
-#define REASON_DEADLINE "DeadlineExceeded"
-
 /* A quota is free again when others end; what else refuses a pod stays as it is. */
 struct task_workload_state task_workload_refused_state(struct arena *arena, const char *message)
 {
-    struct workload_trouble trouble = workload_refusal(arena, "PodRefused", message);
+    struct workload_trouble trouble =
+        workload_refusal(arena, reason_text(REASON_POD_REFUSED), message);
 
     return (struct task_workload_state){ .step = WORKLOAD_WAITING,
                                          .reason = trouble.reason,
                                          .message = trouble.message,
-                                         .stuck = !str_equal(trouble.reason, "QuotaExceeded") };
+                                         .word = trouble.word,
+                                         .stuck = trouble.reason != REASON_QUOTA };
 }
 
 /* ---- pods ---- */
@@ -69,40 +69,45 @@ static const char *text_of(const cJSON *object, const char *key)
     return json_string(json_get(object, key), "");
 }
 
-/* Of a condition it may only have letters and digits, and something must be there. */
-static const char *camel_case(struct arena *arena, const char *reason, const char *otherwise)
+/* A reason of a condition has letters and digits alone. */
+static bool is_camel_case(const char *word)
 {
-    for (const char *c = reason; *c; c++) {
+    for (const char *c = word; *c; c++) {
         if (!(*c >= 'a' && *c <= 'z') && !(*c >= 'A' && *c <= 'Z') &&
-            (c == reason || !(*c >= '0' && *c <= '9')))
-            return otherwise;
+            (c == word || !(*c >= '0' && *c <= '9')))
+            return false;
     }
-    return *reason ? arena_strdup(arena, reason) : otherwise;
+    return *word;
 }
 
-static bool is_one_of(const char *text, const char *const *list)
+/* Why, in a word of the cluster; `otherwise` where it is no word. */
+static struct task_workload_state in_words(struct arena *arena, enum task_workload_step step,
+                                           const char *word, enum reason otherwise,
+                                           const char *message)
 {
-    for (; *list; list++) {
-        if (str_equal(text, *list))
-            return true;
-    }
-    return false;
+    bool usable = is_camel_case(word);
+
+    return (struct task_workload_state){ .step = step,
+                                         .reason = usable ? reason_of(word) : otherwise,
+                                         .word = usable ? arena_strdup(arena, word) : NULL,
+                                         .message = message };
 }
 
 /* Room comes by itself, and a daemon that ends is started again; what else holds up a pod waits for
  * somebody to mend it. */
 static struct task_workload_state waiting_state(struct arena *arena, const cJSON *pod)
 {
-    static const char *const PASSING[] = { "CrashLoopBackOff", "Unschedulable", "SchedulingGated",
-                                           NULL };
     struct workload_trouble trouble = workload_pod_trouble(arena, pod);
 
     if (!trouble.reason)
         return (struct task_workload_state){ .step = WORKLOAD_WAITING };
-    return (struct task_workload_state){ .step = WORKLOAD_WAITING,
-                                         .reason = camel_case(arena, trouble.reason, "PodWaiting"),
-                                         .message = trouble.message,
-                                         .stuck = !is_one_of(trouble.reason, PASSING) };
+
+    struct task_workload_state state =
+        in_words(arena, WORKLOAD_WAITING, reason_word(trouble.reason, trouble.word),
+                 REASON_POD_WAITING, trouble.message);
+    state.stuck = trouble.reason != REASON_CRASH_LOOP && trouble.reason != REASON_UNSCHEDULABLE &&
+                  trouble.reason != REASON_SCHEDULING_GATED;
+    return state;
 }
 
 static bool has_started(const cJSON *pod)
@@ -114,7 +119,7 @@ static bool has_started(const cJSON *pod)
 
 /* ---- the end of a Job ---- */
 
-static struct task_workload_state ended(enum task_workload_step step, const char *reason,
+static struct task_workload_state ended(enum task_workload_step step, enum reason reason,
                                         const char *message)
 {
     return (struct task_workload_state){ .step = step, .reason = reason, .message = message };
@@ -124,12 +129,16 @@ static struct task_workload_state ended(enum task_workload_step step, const char
  * (OutOfcpu, OutOfpods, ...). */
 static bool is_disrupted(const cJSON *pod)
 {
-    static const char *const REASONS[] = { "Evicted",      "NodeLost",   "NodeShutdown",
-                                           "NodeAffinity", "Terminated", NULL };
+    static const char *const DISRUPTIONS[] = { "Evicted", "NodeLost", "NodeShutdown",
+                                               "NodeAffinity", "Terminated" };
     const char *reason = text_of(json_get(pod, "status"), "reason");
 
+    for (size_t i = 0; i < ARRAY_LEN(DISRUPTIONS); i++) {
+        if (str_equal(reason, DISRUPTIONS[i]))
+            return true;
+    }
     return condition_is(conditions_of(pod), "DisruptionTarget", CONDITION_TRUE) ||
-           str_has_prefix(reason, "OutOf") || is_one_of(reason, REASONS);
+           str_has_prefix(reason, "OutOf");
 }
 
 static const char *disruption_message(struct arena *arena, const cJSON *pod)
@@ -156,12 +165,12 @@ static struct task_workload_state container_failure(struct arena *arena, const c
 {
     const char *reason = text_of(terminated, "reason");
     bool is_plain = str_equal(reason, "Error") || str_equal(reason, "Completed");
-    bool is_oom = str_equal(reason, "OOMKilled");
+    bool is_oom = reason_of(reason) == REASON_OOM;
     const char *what = arena_printf(arena, "%sexit code %" PRId64, is_oom ? "out of memory, " : "",
                                     json_int(json_get(terminated, "exitCode"), 0));
     const char *message = with_words(arena, what, terminated);
-    struct task_workload_state state = ended(
-        WORKLOAD_FAILED, is_plain ? "ExitCode" : camel_case(arena, reason, "ExitCode"), message);
+    struct task_workload_state state =
+        in_words(arena, WORKLOAD_FAILED, is_plain ? "" : reason, REASON_EXIT_CODE, message);
 
     state.mute = message == what;
     return state;
@@ -179,7 +188,7 @@ void task_workload_add_words(struct arena *arena, struct task_workload_state *st
 
 struct task_workload_state task_workload_cut_state(void)
 {
-    return ended(WORKLOAD_FAILED, "ResultTooLarge",
+    return ended(WORKLOAD_FAILED, REASON_RESULT_TOO_LARGE,
                  "the kubelet keeps the last 4096 bytes of a termination message, and this one was "
                  "longer: leave the result in the ConfigMap '<job>-result'");
 }
@@ -201,21 +210,22 @@ static struct task_workload_state failure(struct arena *arena, const cJSON *fail
     const cJSON *terminated = json_path(container_of(pod), "state", "terminated", NULL);
     const char *reason = text_of(json_get(pod, "status"), "reason");
 
-    if (str_equal(text_of(failed, "reason"), REASON_DEADLINE))
+    if (reason_of(text_of(failed, "reason")) == REASON_DEADLINE)
         return ended(WORKLOAD_FAILED, REASON_DEADLINE,
                      "the Job was active longer than activeDeadlineSeconds");
     if (!pod)
-        return ended(WORKLOAD_DISRUPTED, "PodDeleted", "its pod was deleted");
+        return ended(WORKLOAD_DISRUPTED, REASON_POD_DELETED, "its pod was deleted");
     if (is_disrupted(pod))
-        return ended(WORKLOAD_DISRUPTED, "PodDisrupted", disruption_message(arena, pod));
+        return ended(WORKLOAD_DISRUPTED, REASON_POD_DISRUPTED, disruption_message(arena, pod));
     if (is_robbed(pod, terminated)) /* it ends as others do, and stays until its volumes are gone */
-        return ended(WORKLOAD_DISRUPTED, "PodDeleted", "its pod was deleted");
+        return ended(WORKLOAD_DISRUPTED, REASON_POD_DELETED, "its pod was deleted");
     if (terminated)
         return container_failure(arena, terminated);
     if (!str_is_empty(reason))
-        return ended(WORKLOAD_FAILED, camel_case(arena, reason, "PodFailed"),
-                     arena_strdup(arena, text_of(json_get(pod, "status"), "message")));
-    return ended(WORKLOAD_FAILED, "JobFailed", arena_strdup(arena, text_of(failed, "message")));
+        return in_words(arena, WORKLOAD_FAILED, reason, REASON_POD_FAILED,
+                        arena_strdup(arena, text_of(json_get(pod, "status"), "message")));
+    return ended(WORKLOAD_FAILED, REASON_JOB_FAILED,
+                 arena_strdup(arena, text_of(failed, "message")));
 }
 
 struct task_workload_state task_workload_job_state(struct arena *arena, const cJSON *job,

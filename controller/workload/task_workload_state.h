@@ -1,6 +1,7 @@
 /* What became of a Task's Job or Deployment, read off it and its pods. Pure. */
 #pragma once
 
+#include "common/api/reasons.h"
 #include "common/json/json.h"
 
 enum task_workload_step {
@@ -14,13 +15,14 @@ enum task_workload_step {
 
 struct task_workload_state {
     enum task_workload_step step;
-    /* WAITING: what holds it up, NULL while nothing does; FAILED, DISRUPTED: why. Messages hold no
+    /* WAITING: what holds it up, REASON_NONE while nothing does; FAILED, DISRUPTED: why. Messages hold no
      * times and no counts. */
-    const char *reason;
+    enum reason reason;
     const char *message;
-    bool mute;    /* FAILED: its container ended without a word */
-    bool stuck;   /* WAITING: that hardly passes by itself */
-    bool podless; /* WAITING: there is no pod, and only an event says why */
+    const char *word; /* REASON_OTHER: what the cluster calls it */
+    bool mute;        /* FAILED: its container ended without a word */
+    bool stuck;       /* WAITING: that hardly passes by itself */
+    bool podless;     /* WAITING: there is no pod, and only an event says why */
 };
 
 /* pods: those whose controller is the Job, in any order; whole or projected. */

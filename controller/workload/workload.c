@@ -171,6 +171,18 @@ static const char *text_of(const cJSON *object, const char *key)
     return json_string(json_get(object, key), "");
 }
 
+static struct workload_trouble trouble_of(const char *word, const char *message)
+{
+    return (struct workload_trouble){ reason_of(word), message, word };
+}
+
+struct workload_trouble workload_trouble_or(enum reason otherwise, const char *word,
+                                            const char *message)
+{
+    return str_is_empty(word) ? (struct workload_trouble){ .reason = otherwise, .message = message }
+                              : trouble_of(word, message);
+}
+
 /* A kubelet says one of these when it has tried, and ImagePullBackOff until it tries again. */
 static const char *settled_reason(const char *reason)
 {
@@ -179,7 +191,7 @@ static const char *settled_reason(const char *reason)
 
     for (size_t i = 0; i < ARRAY_LEN(TRIED); i++) {
         if (str_equal(reason, TRIED[i]))
-            return "ImagePullBackOff";
+            return reason_text(REASON_IMAGE_PULL);
     }
     return reason;
 }
@@ -191,10 +203,10 @@ static struct workload_trouble ended(struct arena *arena, const char *pod, const
     const char *message =
         arena_printf(arena, "pod '%s': container '%s' ended with exit code %d%s%s", pod, container,
                      (int)json_int(json_get(terminated, "exitCode"), -1),
-                     str_equal(why, "OOMKilled") ? ", OOMKilled" : "",
+                     reason_of(why) == REASON_OOM ? ", OOMKilled" : "",
                      str_is_empty(reason) ? "" : " and is started again");
 
-    return (struct workload_trouble){ str_is_empty(reason) ? why : reason, message };
+    return workload_trouble_or(REASON_POD_WAITING, str_is_empty(reason) ? why : reason, message);
 }
 
 static struct workload_trouble container_trouble(struct arena *arena, const char *pod,
@@ -205,7 +217,7 @@ static struct workload_trouble container_trouble(struct arena *arena, const char
     const char *reason = text_of(waiting, "reason");
     const char *name = text_of(status, "name");
 
-    if (str_equal(reason, "CrashLoopBackOff"))
+    if (reason_of(reason) == REASON_CRASH_LOOP)
         return ended(arena, pod, name, reason, json_path(status, "lastState", "terminated", NULL));
     if (json_int(json_get(terminated, "exitCode"), 0) != 0)
         return ended(arena, pod, name, "", terminated);
@@ -214,15 +226,12 @@ static struct workload_trouble container_trouble(struct arena *arena, const char
         return (struct workload_trouble){ 0 };
 
     reason = settled_reason(reason);
-    if (str_equal(reason, "ImagePullBackOff") || str_equal(reason, "InvalidImageName") ||
-        str_equal(reason, "ErrImageNeverPull"))
-        return (struct workload_trouble){
-            reason, arena_printf(arena, "pod '%s': image '%s' cannot be pulled", pod,
-                                 cut(arena, text_of(status, "image")))
-        };
-    return (struct workload_trouble){
-        reason, arena_printf(arena, "pod '%s': %s", pod, cut(arena, text_of(waiting, "message")))
-    };
+    enum reason known = reason_of(reason);
+    if (known == REASON_IMAGE_PULL || known == REASON_IMAGE_NAME || known == REASON_IMAGE_NEVER)
+        return trouble_of(reason, arena_printf(arena, "pod '%s': image '%s' cannot be pulled", pod,
+                                               cut(arena, text_of(status, "image"))));
+    return trouble_of(
+        reason, arena_printf(arena, "pod '%s': %s", pod, cut(arena, text_of(waiting, "message"))));
 }
 
 struct workload_trouble workload_pod_trouble(struct arena *arena, const cJSON *pod)
@@ -240,16 +249,13 @@ struct workload_trouble workload_pod_trouble(struct arena *arena, const cJSON *p
         }
     }
     if (str_equal(text_of(status, "phase"), "Failed"))
-        return (struct workload_trouble){
-            str_is_empty(text_of(status, "reason")) ? "PodFailed" : text_of(status, "reason"),
-            arena_printf(arena, "pod '%s': %s", name, cut(arena, text_of(status, "message")))
-        };
+        return workload_trouble_or(
+            REASON_POD_FAILED, text_of(status, "reason"),
+            arena_printf(arena, "pod '%s': %s", name, cut(arena, text_of(status, "message"))));
     if (str_equal(text_of(scheduled, "status"), "False"))
-        return (struct workload_trouble){
-            str_is_empty(text_of(scheduled, "reason")) ? "Unschedulable"
-                                                       : text_of(scheduled, "reason"),
-            arena_printf(arena, "pod '%s': %s", name, cut(arena, text_of(scheduled, "message")))
-        };
+        return workload_trouble_or(
+            REASON_UNSCHEDULABLE, text_of(scheduled, "reason"),
+            arena_printf(arena, "pod '%s': %s", name, cut(arena, text_of(scheduled, "message"))));
     return (struct workload_trouble){ 0 };
 }
 
@@ -261,17 +267,22 @@ bool workload_webhook_failed(const struct error *err)
 struct workload_trouble workload_refusal(struct arena *arena, const char *reason,
                                          const char *message)
 {
-    const char *kind = str_is_empty(reason) ? "FailedCreate" : reason;
+    static const struct {
+        const char *words;
+        enum reason reason;
+    } KNOWN[] = {
+        { "exceeded quota", REASON_QUOTA },
+        { "violates PodSecurity", REASON_POD_SECURITY },
+        { "is being terminated", REASON_NAMESPACE_TERMINATING },
+        { "failed calling webhook", REASON_WEBHOOK_UNAVAILABLE },
+    };
 
-    if (strstr(message, "exceeded quota"))
-        kind = "QuotaExceeded";
-    else if (strstr(message, "violates PodSecurity"))
-        kind = "PodSecurity";
-    else if (strstr(message, "is being terminated"))
-        kind = "NamespaceTerminating";
-    else if (strstr(message, "failed calling webhook"))
-        kind = "WebhookUnavailable";
-    return (struct workload_trouble){ kind, cut(arena, message) };
+    for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++) {
+        if (strstr(message, KNOWN[i].words))
+            return (struct workload_trouble){ .reason = KNOWN[i].reason,
+                                              .message = cut(arena, message) };
+    }
+    return workload_trouble_or(REASON_FAILED_CREATE, reason, cut(arena, message));
 }
 
 void project_pod(cJSON *object)

@@ -2,6 +2,7 @@
  * pod says of its troubles. Pure. */
 #pragma once
 
+#include "common/api/reasons.h"
 #include "common/kube/object.h"
 #include "common/kube/watch.h"
 
@@ -51,15 +52,20 @@ bool workload_has(const cJSON *live, const cJSON *wanted);
 /* Why a pod does not run: in the words of the kubelet and the scheduler, but constant while the
  * trouble is the same (no back-off times, no counts). */
 struct workload_trouble {
-    const char *reason; /* NULL: none */
+    enum reason reason; /* REASON_NONE: none */
     const char *message;
+    const char *word; /* REASON_OTHER: what the cluster calls it */
 };
+/* With the cluster's word for it; `otherwise` where it has none. */
+struct workload_trouble workload_trouble_or(enum reason otherwise, const char *word,
+                                            const char *message);
 struct workload_trouble workload_pod_trouble(struct arena *arena, const cJSON *pod);
 /* The API server could not ask a webhook that it has to ask before it takes an object (500): somebody
  * has to mend that, where other failures of the API server pass. */
 bool workload_webhook_failed(const struct error *err);
 /* Why there are no pods: what a ReplicaSet or a Job was told when it wanted to make one. QuotaExceeded,
  * PodSecurity, NamespaceTerminating, WebhookUnavailable, or the reason that is given. */
+/* reason: as the cluster calls it; "": FailedCreate. */
 struct workload_trouble workload_refusal(struct arena *arena, const char *reason,
                                          const char *message);
 

@@ -33,7 +33,7 @@ common/runtime        common/base/ common/json/ common/kube/ common/net/http_ser
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
 controller/module     common/base/ common/kube/watch.h common/runtime/
 controller/device     common/base/ common/json/ common/api/ common/kube/object.h
-controller/events     common/runtime/events.h
+controller/events     common/runtime/events.h common/api/reasons.def
 controller/workload   common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/guarded_patch.h common/kube/kinds.h common/kube/object.h common/kube/owner.h common/kube/watch.h controller/device/
 controller/scheduler  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h common/runtime/metrics.h common/runtime/store.h controller/workload/
 controller/task/plan  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h controller/device/ controller/workload/ controller/scheduler/ controller/events/
@@ -239,6 +239,19 @@ check_layers() {
     sources '*.[ch]' | grep -xE "$GENERAL" | grep -vxE "$NAMED_IN" | xargs -r grep -HniE "$OWN_NAMES" || true
 }
 
+# Reasons of statuses and conditions are those of the table: no text of one stands elsewhere in the controller (a type
+# of a condition of the same name may), no other text is used as one, and each row is used.
+check_reasons() {
+    local texts name
+    texts=$(sed -nE 's/^REASON\(\w+, "(\w+)".*/\1/p' common/api/reasons.def | paste -sd'|')
+    sources '*.[ch]' | grep ^controller/ | grep -v /tests/ >"$WORK/reasoning"
+    xargs -a "$WORK/reasoning" grep -HnE "\"($texts)\"|\b(reason|problem|failure|word) = \"[A-Z]" |
+        grep -vE 'condition_get\(|", CONDITION_|#define PART_' || true
+    sed -nE 's/^REASON\((\w+),.*/\1/p' common/api/reasons.def | while read -r name; do
+        xargs -a "$WORK/reasoning" grep -qw "REASON_$name" || echo "common/api/reasons.def: nothing uses REASON_$name"
+    done
+}
+
 check_libraries() {
     local named allowed
     while read -r named allowed; do
@@ -251,7 +264,7 @@ check_words() {
     texts | xargs -r grep -HnE "$UNFINISHED" || true
 }
 
-# Lines that are added are in plain English: a sentence has a subject, and the thing is named.
+# Lines that are added, and not only moved, are in plain English: a sentence has a subject, and the thing is named.
 readonly FRAGMENTS='(^\+[[:space:]]*(/?\*+|//|\||-)?[[:space:]]*|[.;:] )(Who|Whoever|What|Of (what|those|these|whom)|So (long|often|many)|Such a one|Nobody|Somebody)\b[^?]*$'
 readonly ODD_WORDS='\b(anew|nought|whoever|whomever|somebody|nobody|whom|is told|is heard|mended)\b'
 
@@ -259,8 +272,14 @@ check_prose() {
     local since
     since=$(e2e/tools/changed.sh base)
     git diff -U0 "$since" -- '*.md' '*.[ch]' 'crds/*.yaml' | awk '
+        function words(line) { # the string in it, or all of it
+            if (match(line, /".*"/)) return substr(line, RSTART, RLENGTH)
+            line = substr(line, 2); gsub(/^[ \t]+|[ \t]+$/, "", line); return line
+        }
         /^[+][+][+] b/ { file = substr($0, 7); next }
-        /^[+]/ { print file "\t" $0 }' | while IFS=$'\t' read -r file line; do
+        /^-/ { gone[words($0)] = 1 }
+        /^[+]/ { text[++count] = $0; place[count] = file }
+        END { for (i = 1; i <= count; i++) if (!(words(text[i]) in gone)) print place[i] "\t" text[i] }' | while IFS=$'\t' read -r file line; do
         if [[ $line =~ $FRAGMENTS || $line =~ $ODD_WORDS ]]; then
             printf '%s: not in plain English: %s\n' "$file" "${line#+}"
         fi
@@ -350,7 +369,7 @@ hash_all '*.h' >"$WORK/hashes.h"
 
 passed=0
 failed=0
-for name in format words prose sleeps waits files functions layers libraries headers shellcheck clang cppcheck clang-tidy; do
+for name in format words prose sleeps waits files functions layers reasons libraries headers shellcheck clang cppcheck clang-tidy; do
     findings=$("check_$name")
     if [[ -z $findings ]]; then
         passed=$((passed + 1))

@@ -40,7 +40,7 @@ int64_t broadcast_quorum(const struct task_spec *spec, size_t total)
 }
 
 void broadcast_fail_target(struct arena *arena, const struct task_observed *observed,
-                           struct task_plan *plan, size_t i, const char *reason,
+                           struct task_plan *plan, size_t i, enum reason reason,
                            const char *message)
 {
     struct task_target *target = &targets_of(plan)[i];
@@ -48,7 +48,7 @@ void broadcast_fail_target(struct arena *arena, const struct task_observed *obse
     *target = plan->actions[i].before;
     target->phase = TARGET_FAILED;
     target->finished_at_us = observed->now_us;
-    target->reason = reason;
+    target->reason = reason_text(reason);
     target->error = arena_strdup(arena, message);
 }
 

@@ -15,5 +15,5 @@ int64_t broadcast_quorum(const struct task_spec *spec, size_t total);
 
 /* The start of this target can never be sent. */
 void broadcast_fail_target(struct arena *arena, const struct task_observed *observed,
-                           struct task_plan *plan, size_t i, const char *reason,
+                           struct task_plan *plan, size_t i, enum reason reason,
                            const char *message);

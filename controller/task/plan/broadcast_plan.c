@@ -29,7 +29,7 @@ bool broadcast_is_active(const struct task_observed *observed)
 /* ---- the choice ---- */
 
 static void wait_for(struct arena *arena, const struct task_observed *observed,
-                     struct task_plan *plan, const char *reason, const char *message)
+                     struct task_plan *plan, enum reason reason, const char *message)
 {
     plan->wait_for_room = true;
     plan->refusal = (struct schedule_refusal){ reason, message };
@@ -39,7 +39,7 @@ static void wait_for(struct arena *arena, const struct task_observed *observed,
 static void refuse(struct arena *arena, const struct task_observed *observed,
                    struct task_plan *plan)
 {
-    struct schedule_refusal refusal = { "NoCandidates",
+    struct schedule_refusal refusal = { REASON_NO_CANDIDATES,
                                         "no Proplet matches that is told over MQTT" };
 
     (void)scheduler_pick(observed->scheduler, arena, &observed->task.spec, &observed->candidates,
@@ -78,7 +78,7 @@ void broadcast_choose(struct arena *arena, const struct task_observed *observed,
     if (!len && !full) {
         refuse(arena, observed, plan);
     } else if (full) { /* "every Proplet": none is left out because it is busy */
-        wait_for(arena, observed, plan, "InsufficientCapacity",
+        wait_for(arena, observed, plan, REASON_NO_CAPACITY,
                  arena_printf(arena, "%zu of the %zu Proplets that match are at maxTasks", full,
                               len + full));
     } else if ((int64_t)len < broadcast_quorum(spec, len)) {
@@ -123,14 +123,17 @@ static void end_target(const struct task_observed *part, struct task_target *tar
 static void lose(const struct task_observed *part, struct task_target *target)
 {
     if (part->proplet.withdrawn)
-        end_target(part, target, TARGET_FAILED, REASON_SCALED_DOWN, "its pod was scaled away");
+        end_target(part, target, TARGET_FAILED, reason_text(REASON_SCALED_DOWN),
+                   "its pod was scaled away");
     else if (!part->proplet.exists)
-        end_target(part, target, TARGET_FAILED, REASON_PROPLET_DELETED, "its Proplet was deleted");
+        end_target(part, target, TARGET_FAILED, reason_text(REASON_PROPLET_DELETED),
+                   "its Proplet was deleted");
     else if (part->proplet.cordoned && !task_may_have_started(part))
-        end_target(part, target, TARGET_FAILED, "PropletCordoned",
+        end_target(part, target, TARGET_FAILED, reason_text(REASON_CORDONED),
                    "its Proplet was cordoned before the start went out");
     else
-        end_target(part, target, TARGET_FAILED, REASON_LOST, "its Proplet is offline for too long");
+        end_target(part, target, TARGET_FAILED, reason_text(REASON_LOST),
+                   "its Proplet is offline for too long");
 }
 
 static void end_interrupted(const struct task_observed *part, int64_t *next_index,
@@ -138,7 +141,7 @@ static void end_interrupted(const struct task_observed *part, int64_t *next_inde
                             struct target_action *action)
 {
     const char *reason = plan->status.reason;
-    bool lost = str_equal(reason, REASON_LOST) || !part->proplet.exists;
+    bool lost = reason_of(reason) == REASON_LOST || !part->proplet.exists;
 
     const cJSON *told = condition_get(plan->status.conditions, "Completed");
 
@@ -291,8 +294,8 @@ static bool may_be_stopped(const struct task_observed *part, const struct task_t
 {
     bool told = part->attempt.stop_sent_ms || !part->attempt.chosen_here;
 
-    return target_is_open(target) ||
-           (told && target->phase == TARGET_FAILED && str_equal(target->reason, "DeviceError"));
+    return target_is_open(target) || (told && target->phase == TARGET_FAILED &&
+                                      reason_of(target->reason) == REASON_DEVICE_ERROR);
 }
 
 static void begin(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)

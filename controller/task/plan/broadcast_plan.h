@@ -19,9 +19,6 @@
  * told to stop. It is failed when all have ended and fewer are.
  */
 
-#define REASON_TARGETS_FAILED "TargetsFailed"
-#define REASON_TOO_FEW "TooFewTargets"
-
 /* So many starts, which carry the module, and so many stops go out in one turn; the rest follows in
  * the next ones, and what is done is written between. */
 #define BROADCAST_STARTS_A_TURN 32

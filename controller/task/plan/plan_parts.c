@@ -8,13 +8,13 @@
 #define MAX_MESSAGE 1024
 
 const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *conditions,
-                            const char *type, enum condition_status status, const char *reason,
+                            const char *type, enum condition_status status, enum reason reason,
                             const char *message)
 {
     const struct condition condition = {
         .type = type,
         .status = status,
-        .reason = reason,
+        .reason = reason_text(reason),
         .message = arena_strndup(subject->arena, message,
                                  str_utf8_cut(message, strlen(message), MAX_MESSAGE)),
         .observed_generation = subject->generation,
@@ -26,9 +26,9 @@ const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *con
     return list;
 }
 
-const char *plan_condition_reason(const cJSON *conditions, const char *type)
+enum reason plan_condition_reason(const cJSON *conditions, const char *type)
 {
-    return json_string(json_get(condition_get(conditions, type), "reason"), "");
+    return reason_of(json_string(json_get(condition_get(conditions, type), "reason"), ""));
 }
 
 int64_t plan_condition_since_us(const cJSON *conditions, const char *type,

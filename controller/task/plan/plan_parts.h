@@ -1,6 +1,7 @@
 /* What the plans of objects with conditions have in common. Pure. */
 #pragma once
 
+#include "common/api/reasons.h"
 #include "common/kube/conditions.h"
 
 /* A user may mean "never" by any number of seconds: no limit is longer than this. */
@@ -19,11 +20,11 @@ struct plan_subject {
 
 /* The same list with this condition; the message is cut at 1 KiB. conditions may be NULL. */
 const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *conditions,
-                            const char *type, enum condition_status status, const char *reason,
+                            const char *type, enum condition_status status, enum reason reason,
                             const char *message);
 
-/* reason of the stored condition; "" if it is not there. */
-const char *plan_condition_reason(const cJSON *conditions, const char *type);
+/* Returns the reason of the stored condition; REASON_NONE if it is not there. */
+enum reason plan_condition_reason(const cJSON *conditions, const char *type);
 
 /* Since when the stored condition has this status; now_us if it has another one, or is not there. */
 int64_t plan_condition_since_us(const cJSON *conditions, const char *type,

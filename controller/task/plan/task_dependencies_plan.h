@@ -1,6 +1,7 @@
 /* Whether a Task may begin, decided from what became of those it depends on. Pure. */
 #pragma once
 
+#include "common/api/reasons.h"
 #include "common/api/task.h"
 #include "controller/task/plan/task_outcome.h"
 
@@ -35,15 +36,11 @@ enum dependencies_verdict { DEPENDENCIES_MET, DEPENDENCIES_WAIT, DEPENDENCIES_SK
 
 struct dependencies_decision {
     enum dependencies_verdict verdict;
-    const char *reason; /* of the wait or the skip */
+    enum reason reason; /* of the wait or the skip */
     const char *message;
 };
 
 /* Reasons of Scheduled=False that only another Task's change can end. */
-#define REASON_DEPENDENCIES "WaitingForDependencies"
-#define REASON_DEPENDENCY_MISSING "DependencyMissing"
-#define REASON_DEPENDENCY_CYCLE "DependencyCycle"
-#define REASON_SKIPPED "RunIfNotMet"
 
 /* Once in a run: an attempt that was interrupted does not wait again for Tasks that may have been
  * deleted meanwhile. */

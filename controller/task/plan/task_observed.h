@@ -1,6 +1,7 @@
 /* What a plan for a Task is made from, and what it says: the values that all plans of Tasks share. */
 #pragma once
 
+#include "common/api/reasons.h"
 #include "common/api/task.h"
 #include "common/api/timetable.h"
 #include "common/base/timeline.h"
@@ -36,7 +37,7 @@ struct observed_result {
     size_t update_len;
     const char *asker;           /* who waits for the verdict; NULL: nobody */
     enum result_verdict verdict; /* RESULT_ACCEPTED: it is judged as any other */
-    const char *reason;          /* of message.error; NULL: the device said it */
+    enum reason reason;          /* of message.error; REASON_NONE: the device said it */
     const char *blob;            /* to be stored before the status names it; NULL: nothing */
     size_t blob_len;
 };
@@ -88,7 +89,7 @@ struct observed_workload {
 
 /* Of spec.schedule, if there is one. */
 struct observed_schedule {
-    const char *problem; /* why its times cannot be told, in one word; NULL: they can */
+    enum reason problem; /* why its times cannot be told; REASON_NONE: they can */
     const char *message;
     struct timetable timetable; /* its anchor is the plan's */
 };
@@ -162,7 +163,7 @@ enum task_answer {
 /* How a run ended that left no final phase in the status. */
 struct run_end {
     enum task_phase phase;
-    const char *reason; /* NULL: the status says it */
+    enum reason reason; /* REASON_NONE: the status says it */
     const char *message;
 };
 

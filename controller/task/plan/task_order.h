@@ -3,8 +3,6 @@
 
 #include "common/api/task.h"
 
-#define REASON_STOPPED_BY_OWNER "StoppedByJob"
-
 enum task_order {
     TASK_ORDER_NONE,
     TASK_ORDER_SUSPEND,             /* as if the Task had suspend: true */

@@ -91,7 +91,7 @@ static void plan_result(struct arena *arena, const struct task_observed *observe
         return;
     plan->answer = ANSWER_CAME;
     if (message->error) {
-        task_fail(arena, observed, plan, result->reason ? result->reason : "DeviceError",
+        task_fail(arena, observed, plan, result->reason ? result->reason : REASON_DEVICE_ERROR,
                   message->error);
         return;
     }
@@ -168,7 +168,7 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
     if (task_depend(arena, observed, plan))
         return;
     if (!observed->mqtt_configured && !task_workload_is_possible(observed)) {
-        task_wait(arena, observed, plan, "MQTTNotConfigured",
+        task_wait(arena, observed, plan, REASON_NO_MQTT,
                   "the controller was started without --mqtt-address");
         return;
     }
@@ -202,7 +202,7 @@ static void plan_backlog(struct arena *arena, const struct task_observed *observ
             "assigned to Proplet '%s'; the start waits for a marker, which the broker does "
             "not send back",
             observed->task.status.assigned_proplet);
-        plan->status.reason = REASON_BACKLOG;
+        plan->status.reason = reason_text(REASON_BACKLOG);
         task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, REASON_BACKLOG, message);
     }
 }
@@ -267,7 +267,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     }
     if (!observed->proplet.exists) {
         plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
-        task_unassign(arena, observed, plan, "PropletOffline", task_gone_message(arena, observed));
+        task_unassign(arena, observed, plan, REASON_OFFLINE, task_gone_message(arena, observed));
         plan->requeue_after_ms = 1;
         return;
     }
@@ -283,7 +283,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     }
 
     plan->publish_start = true;
-    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned",
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, REASON_ASSIGNED,
                    arena_printf(arena, "assigned to Proplet '%s'", proplet));
     plan_started(arena, observed, plan);
 }
@@ -416,7 +416,7 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
 }
 
 struct task_plan task_plan_fail(struct arena *arena, const struct task_observed *observed,
-                                const char *reason, const char *message)
+                                enum reason reason, const char *message)
 {
     struct task_plan plan = task_plan_again(observed);
 

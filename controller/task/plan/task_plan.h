@@ -25,7 +25,7 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
 /* The start cannot be sent, whatever is tried: the plan instead of the one that wanted to publish.
  */
 struct task_plan task_plan_fail(struct arena *arena, const struct task_observed *observed,
-                                const char *reason, const char *message);
+                                enum reason reason, const char *message);
 
 /* The API server will never take this status, which has a payload (its answer was final): the same
  * without results and error text. */

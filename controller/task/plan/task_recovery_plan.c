@@ -248,7 +248,7 @@ void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *
                                struct task_plan *plan)
 {
     const char *message = task_gone_message(arena, observed);
-    const char *reason = observed->proplet.withdrawn ? REASON_SCALED_DOWN : REASON_PROPLET_DELETED;
+    enum reason reason = observed->proplet.withdrawn ? REASON_SCALED_DOWN : REASON_PROPLET_DELETED;
 
     plan->publish_stop = observed->proplet.reachable; /* as long as its finalizer holds it */
     if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
@@ -300,19 +300,19 @@ bool task_plan_absence(struct arena *arena, const struct task_observed *observed
                        struct task_plan *plan)
 {
     enum lost_policy policy = task_lost_policy(&observed->task.spec);
+    enum reason stored = reason_of(plan->status.reason);
 
     if (!is_lost(observed)) {
         if (task_is_held(observed))
-            plan->status.reason = REASON_FLEET;
-        else if (str_equal(plan->status.reason, REASON_FLEET) ||
-                 (str_equal(plan->status.reason, REASON_OFFLINE) &&
-                  !observed->proplet.offline_since_us))
+            plan->status.reason = reason_text(REASON_FLEET);
+        else if (stored == REASON_FLEET ||
+                 (stored == REASON_OFFLINE && !observed->proplet.offline_since_us))
             plan->status.reason = NULL;
         task_requeue_when_lost(observed, plan);
         return false;
     }
     if (policy == LOST_WAIT) {
-        plan->status.reason = REASON_OFFLINE;
+        plan->status.reason = reason_text(REASON_OFFLINE);
         return false;
     }
     if (task_may_have_answered(observed))
@@ -404,7 +404,7 @@ void task_plan_stopped(struct arena *arena, const struct task_observed *observed
     /* Whatever it was to be stopped for is over: it begins anew. */
     plan->publish_start = false;
     if (plan->status.phase == TASK_RUNNING)
-        task_interrupt(arena, observed, plan, "Stopped", "its device confirmed a stop");
+        task_interrupt(arena, observed, plan, REASON_STOPPED, "its device confirmed a stop");
     else if (plan->status.phase == TASK_SCHEDULED)
         task_assign_again(arena, observed, plan);
 }
@@ -429,10 +429,11 @@ const struct candidate *task_pick(struct arena *arena, const struct task_observe
 {
     const struct task_status *status = &observed->task.status;
     const struct candidate *chosen = NULL;
+    enum reason reason = reason_of(status->reason);
 
-    if (status->phase == TASK_PENDING && str_equal(status->reason, REASON_RESTARTED))
+    if (status->phase == TASK_PENDING && reason == REASON_RESTARTED)
         chosen = same_again(observed);
-    else if (status->phase == TASK_PENDING && str_equal(status->reason, REASON_NOT_CONFIRMED))
+    else if (status->phase == TASK_PENDING && reason == REASON_NOT_CONFIRMED)
         chosen = pick_other(arena, observed);
     if (chosen)
         return chosen;

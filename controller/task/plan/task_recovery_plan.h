@@ -21,15 +21,6 @@
  * "There" and "elsewhere" survive the way through pending in status: assignedProplet and reason
  * stay until the next choice.
  */
-#define REASON_NOT_CONFIRMED "StartNotConfirmed"
-#define REASON_RESTARTED "DeviceRestarted"
-#define REASON_RESTARTS "DeviceRestarts"
-#define REASON_PROPLET_DELETED "PropletDeleted"
-#define REASON_SCALED_DOWN "PropletScaledDown"
-#define REASON_OFFLINE "PropletOffline"
-#define REASON_LOST "PropletLost"
-#define REASON_FLEET "FleetOffline"
-#define REASON_BACKLOG "BacklogUnknown"
 
 /* A start that nothing confirms is published so often in all before its attempt is given up. */
 #define MAX_START_PUBLISHES 4

@@ -18,23 +18,27 @@ int64_t retry_delay_s(int64_t failures)
 }
 
 /* What another attempt cannot mend, or must not. */
-static bool is_last_word(const struct task_spec *spec, const char *reason)
+static bool is_last_word(const struct task_spec *spec, enum reason reason)
 {
-    static const char *const FINAL[] = {
-        REASON_PAYLOAD_TOO_LARGE, REASON_PAYLOAD_INVALID,
-        REASON_RESULT_TOO_LARGE,  REASON_TOO_MANY_TARGETS,
-        REASON_RESULT_REFUSED,    REASON_DEADLINE,
-        REASON_STOPPED_BY_OWNER,  REASON_RESTARTED,
-        REASON_RESTARTS,          REASON_LOST,
-        REASON_PROPLET_DELETED,   REASON_START_DEADLINE,
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(FINAL); i++) {
-        if (str_equal(reason, FINAL[i]))
-            return true;
+    switch (reason) {
+    case REASON_PAYLOAD_TOO_LARGE:
+    case REASON_PAYLOAD_INVALID:
+    case REASON_RESULT_TOO_LARGE:
+    case REASON_TOO_MANY_TARGETS:
+    case REASON_RESULT_REFUSED:
+    case REASON_DEADLINE:
+    case REASON_STOPPED_BY_OWNER:
+    case REASON_RESTARTED:
+    case REASON_RESTARTS:
+    case REASON_LOST:
+    case REASON_PROPLET_DELETED:
+    case REASON_START_DEADLINE:
+        return true;
+    case REASON_NOT_CONFIRMED: /* it may have run, and the policy may be not to repeat that */
+        return task_lost_policy(spec) == LOST_FAIL;
+    default:
+        return false;
     }
-    /* It may have run: the policy is not to repeat what may have. */
-    return str_equal(reason, REASON_NOT_CONFIRMED) && task_lost_policy(spec) == LOST_FAIL;
 }
 
 static bool is_endless(const struct task_spec *spec)
@@ -42,7 +46,7 @@ static bool is_endless(const struct task_spec *spec)
     return spec->daemon && spec->restart_policy == RESTART_ALWAYS;
 }
 
-bool retry_is_allowed(const struct task_spec *spec, const char *reason, int64_t failures)
+bool retry_is_allowed(const struct task_spec *spec, enum reason reason, int64_t failures)
 {
     return (is_endless(spec) || failures <= task_backoff_limit(spec)) &&
            !is_last_word(spec, reason);
@@ -70,11 +74,11 @@ static void say_waiting(struct arena *arena, const struct task_observed *observe
 }
 
 void task_back_off(struct arena *arena, const struct task_observed *observed,
-                   struct task_plan *plan, const char *reason)
+                   struct task_plan *plan)
 {
     struct task_status *status = &plan->status;
     const char *message = arena_printf(arena, "attempt %" PRId64 " failed: %s: %s", status->attempt,
-                                       reason, status->error);
+                                       status->reason, status->error);
     int64_t at_us = observed->now_us + retry_delay_s(status->failures) * 1000000;
 
     status->next_retry_us = (at_us + 999999) / 1000000 * 1000000; /* written in whole seconds */
@@ -106,7 +110,7 @@ void task_plan_retry(struct arena *arena, const struct task_observed *observed,
 }
 
 void task_end_retries(struct arena *arena, const struct task_observed *observed,
-                      struct task_plan *plan, const char *reason, const char *message)
+                      struct task_plan *plan, enum reason reason, const char *message)
 {
     plan->status.finished_at_us = observed->now_us;
     plan->status.next_retry_us = 0;

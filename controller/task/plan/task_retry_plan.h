@@ -13,8 +13,6 @@
  * (status.nextRetry) and the phase. So a process that dies before it leaves the attempt as it was,
  * with its result in the broker, and one that dies after it leaves nothing to count again.
  */
-#define REASON_BACKING_OFF "BackingOff"
-#define REASON_LIMIT "BackoffLimitExceeded"
 
 /* Delay before the first retry of a run; it doubles, to at most RETRY_MAX_DELAY_S (api.md). */
 #define RETRY_FIRST_DELAY_S 10
@@ -29,17 +27,17 @@ int64_t retry_delay_s(int64_t failures);
  * it, or when propletLostPolicy says so. A daemon of restartPolicy Always is started again however
  * often it failed, as a Deployment's pod is.
  */
-bool retry_is_allowed(const struct task_spec *spec, const char *reason, int64_t failures);
+bool retry_is_allowed(const struct task_spec *spec, enum reason reason, int64_t failures);
 
 /* Failed, but not for good. */
 bool task_is_backing_off(const struct task_observed *observed);
 
 /* Of a status that is failed and counted, with its error: it will be tried again. */
 void task_back_off(struct arena *arena, const struct task_observed *observed,
-                   struct task_plan *plan, const char *reason);
+                   struct task_plan *plan);
 /* Of a Task for which task_is_backing_off: it waits, or begins again. */
 void task_plan_retry(struct arena *arena, const struct task_observed *observed,
                      struct task_plan *plan);
 /* The same Task has failed for good now; its failures are what they were. */
 void task_end_retries(struct arena *arena, const struct task_observed *observed,
-                      struct task_plan *plan, const char *reason, const char *message);
+                      struct task_plan *plan, enum reason reason, const char *message);

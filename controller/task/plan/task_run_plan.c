@@ -48,7 +48,7 @@ struct task_status task_ended(const struct task_status *stored, const struct run
 
     if (end->reason) {
         ended.phase = end->phase;
-        ended.reason = end->reason;
+        ended.reason = reason_text(end->reason);
         ended.error = end->message;
         ended.finished_at_us = now_us;
     }

@@ -4,7 +4,7 @@
 #include "common/base/str.h"
 #include "controller/task/plan/task_schedule_plan.h"
 
-static struct observed_schedule problem(const char *reason, const char *message)
+static struct observed_schedule problem(enum reason reason, const char *message)
 {
     return (struct observed_schedule){ .problem = reason, .message = message };
 }

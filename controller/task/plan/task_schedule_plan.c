@@ -113,7 +113,7 @@ static bool is_too_late(const struct task_observed *observed, int64_t time_us)
            observed->now_us - time_us >= plan_limit_us(deadline->value);
 }
 
-static void end_as(struct task_plan *plan, enum task_phase phase, const char *reason,
+static void end_as(struct task_plan *plan, enum task_phase phase, enum reason reason,
                    const char *message)
 {
     plan->new_run = true;
@@ -195,7 +195,7 @@ static bool plan_overlap(struct arena *arena, const struct task_observed *observ
 /* ---- a time to come ---- */
 
 void task_leave_out(struct arena *arena, const struct task_observed *observed,
-                    struct task_plan *plan, const char *reason, const char *message)
+                    struct task_plan *plan, enum reason reason, const char *message)
 {
     plan->status.finished_at_us = observed->now_us;
     task_wait(arena, observed, plan, reason, message);

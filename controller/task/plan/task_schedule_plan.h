@@ -26,13 +26,7 @@
  * Times that are stored are compared with what the schedule says now: status.nextRun in the future
  * must be the next one; in the past it is due if the spec has not changed since, or still has it.
  */
-#define REASON_SCHEDULE "WaitingForSchedule"
-#define REASON_REPLACED "Replaced"
-#define REASON_START_DEADLINE "StartingDeadlineExceeded"
 /* Of observed_schedule.problem. */
-#define REASON_BAD_SCHEDULE "InvalidSchedule"
-#define REASON_UNKNOWN_ZONE "UnknownTimeZone"
-#define REASON_NO_ZONES "NoTimeZoneDatabase"
 
 /* Missed times are counted up to this number. */
 #define MAX_MISSED_COUNTED 100
@@ -42,4 +36,4 @@ bool task_plan_schedule(struct arena *arena, const struct task_observed *observe
                         struct task_plan *plan);
 /* The present run of a pending Task that recurs does not take place. */
 void task_leave_out(struct arena *arena, const struct task_observed *observed,
-                    struct task_plan *plan, const char *reason, const char *message);
+                    struct task_plan *plan, enum reason reason, const char *message);

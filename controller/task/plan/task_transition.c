@@ -14,14 +14,19 @@
 #define MAX_ERROR_BYTES 4096
 #define MAX_CONDITION_MESSAGE 1024
 
+const char *task_reason_text(const struct task_observed *observed, enum reason reason)
+{
+    return reason_word(reason, observed->workload.state.word);
+}
+
 void task_condition(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan, const char *type, enum condition_status status,
-                    const char *reason, const char *message)
+                    enum reason reason, const char *message)
 {
     struct condition condition = {
         .type = type,
         .status = status,
-        .reason = reason,
+        .reason = task_reason_text(observed, reason),
         .message = arena_strndup(arena, message,
                                  str_utf8_cut(message, strlen(message), MAX_CONDITION_MESSAGE)),
         .observed_generation = observed->generation,
@@ -58,14 +63,14 @@ static void finish(const struct task_observed *observed, struct task_plan *plan,
 }
 
 void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
-               const char *reason, const char *message)
+               enum reason reason, const char *message)
 {
-    plan->status.reason = reason;
+    plan->status.reason = task_reason_text(observed, reason);
     task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, reason, message);
 }
 
 void task_skip(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
-               const char *reason, const char *message)
+               enum reason reason, const char *message)
 {
     finish(observed, plan, TASK_SKIPPED);
     task_wait(arena, observed, plan, reason, message);
@@ -107,7 +112,7 @@ void task_assign_again(struct arena *arena, const struct task_observed *observed
     plan->status.scheduled_at_us = observed->now_us;
     plan->status.reason = NULL;
 
-    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, "Assigned",
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, REASON_ASSIGNED,
                    arena_printf(arena, "assigned to %s", whereabouts(arena, &plan->status)));
     plan->event = &TASK_EVENT_SCHEDULED;
 }
@@ -129,7 +134,7 @@ void task_clear_assigned(struct task_status *status)
 }
 
 void task_unassign(struct arena *arena, const struct task_observed *observed,
-                   struct task_plan *plan, const char *reason, const char *message)
+                   struct task_plan *plan, enum reason reason, const char *message)
 {
     task_clear_assigned(&plan->status);
     plan->status.targets = NULL;
@@ -152,7 +157,7 @@ void task_run(struct arena *arena, const struct task_observed *observed, struct 
     set_phase(plan, TASK_RUNNING);
     plan->status.started_at_us = start_us(observed);
     plan->status.reason = NULL;
-    task_condition(arena, observed, plan, "Started", started, "StartPublished",
+    task_condition(arena, observed, plan, "Started", started, REASON_START_PUBLISHED,
                    "the broker has the start");
     plan->event = &TASK_EVENT_STARTED;
 }
@@ -164,7 +169,8 @@ void task_heard(struct arena *arena, const struct task_observed *observed, struc
         plan->started = observed->attempt.published_ms;
     }
     if (!condition_is(plan->status.conditions, "Started", CONDITION_TRUE))
-        task_condition(arena, observed, plan, "Started", CONDITION_TRUE, "ResultReceived", "");
+        task_condition(arena, observed, plan, "Started", CONDITION_TRUE, REASON_RESULT_RECEIVED,
+                       "");
 }
 
 void task_complete(struct arena *arena, const struct task_observed *observed,
@@ -175,20 +181,20 @@ void task_complete(struct arena *arena, const struct task_observed *observed,
     plan->status.error = NULL;
     plan->status.reason = NULL;
     drop_condition(arena, plan, "Failed");
-    task_condition(arena, observed, plan, "Completed", CONDITION_TRUE, "ResultReceived", "");
+    task_condition(arena, observed, plan, "Completed", CONDITION_TRUE, REASON_RESULT_RECEIVED, "");
     plan->event = &TASK_EVENT_COMPLETED;
 }
 
 void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
-               const char *reason, const char *message)
+               enum reason reason, const char *message)
 {
     finish(observed, plan, TASK_FAILED);
     plan->status.failures++;
-    plan->status.reason = reason;
+    plan->status.reason = task_reason_text(observed, reason);
     plan->status.error =
         arena_strndup(arena, message, str_utf8_cut(message, strlen(message), MAX_ERROR_BYTES));
     if (retry_is_allowed(&observed->task.spec, reason, plan->status.failures)) {
-        task_back_off(arena, observed, plan, reason);
+        task_back_off(arena, observed, plan);
         return;
     }
     task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
@@ -214,21 +220,22 @@ void task_end(struct arena *arena, const struct task_observed *observed, struct 
 }
 
 void task_interrupt(struct arena *arena, const struct task_observed *observed,
-                    struct task_plan *plan, const char *reason, const char *message)
+                    struct task_plan *plan, enum reason reason, const char *message)
 {
     set_phase(plan, TASK_INTERRUPTED);
     plan->status.finished_at_us = observed->now_us;
-    plan->status.reason = reason;
+    plan->status.reason = task_reason_text(observed, reason);
     task_condition(arena, observed, plan, "Completed", CONDITION_FALSE, reason, message);
     plan->event = &TASK_EVENT_INTERRUPTED;
 }
 
 void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
 {
+    enum reason reason = reason_of(plan->status.reason);
+
     set_phase(plan, TASK_PENDING);
-    if (!str_equal(plan->status.reason, REASON_RESTARTED) &&
-        !str_equal(plan->status.reason,
-                   REASON_NOT_CONFIRMED)) { /* they matter to the next choice */
+    if (reason != REASON_RESTARTED &&
+        reason != REASON_NOT_CONFIRMED) { /* these matter to the next choice */
         task_clear_assigned(&plan->status);
         plan->status.reason = NULL;
     }
@@ -243,7 +250,7 @@ void task_reset(struct arena *arena, const struct task_observed *observed, struc
     drop_condition(arena, plan, "Started");
     drop_condition(arena, plan, "Completed");
     drop_condition(arena, plan, "Failed");
-    task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, "Restarted", "");
+    task_condition(arena, observed, plan, "Scheduled", CONDITION_FALSE, REASON_STARTED_OVER, "");
 }
 
 void task_requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms)

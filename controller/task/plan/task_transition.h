@@ -5,24 +5,19 @@
 #include "common/kube/conditions.h"
 #include "controller/task/plan/task_observed.h"
 
-#define REASON_SUSPENDED "Suspended" /* spec.suspend is true */
-
 /* Reasons of failures; those of recovery are in task_recovery_plan.h. */
-#define REASON_PAYLOAD_TOO_LARGE "PayloadTooLarge"
-#define REASON_PAYLOAD_INVALID "PayloadInvalid"
-#define REASON_RESULT_TOO_LARGE "ResultTooLarge"
-#define REASON_TOO_MANY_TARGETS "TooManyTargets"
-#define REASON_RESULT_REFUSED "ResultRefused"
-#define REASON_DEADLINE "DeadlineExceeded"
 
 /* The plan that changes nothing. */
 struct task_plan task_plan_again(const struct task_observed *observed);
 
+/* Returns the text of a reason in the status of this Task: REASON_OTHER is what its workload says. */
+const char *task_reason_text(const struct task_observed *observed, enum reason reason);
+
 /* Each sets plan->status and the event. Messages hold no times. */
 void task_wait(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
-               const char *reason, const char *message);
+               enum reason reason, const char *message);
 void task_skip(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
-               const char *reason, const char *message);
+               enum reason reason, const char *message);
 /* Waits or is skipped, as its dependencies say. false: they are met. */
 bool task_depend(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
 void task_assign(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
@@ -33,7 +28,7 @@ void task_assign_again(struct arena *arena, const struct task_observed *observed
 /* No Proplet, and none of its devices. */
 void task_clear_assigned(struct task_status *status);
 void task_unassign(struct arena *arena, const struct task_observed *observed,
-                   struct task_plan *plan, const char *reason, const char *message);
+                   struct task_plan *plan, enum reason reason, const char *message);
 /* started: of the condition; unknown where the device gives no sign of it before its end. */
 void task_run(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
               enum condition_status started);
@@ -46,9 +41,9 @@ void task_end(struct arena *arena, const struct task_observed *observed, struct 
               const cJSON *results);
 /* For good, or until the next retry: see task_retry_plan.h. */
 void task_fail(struct arena *arena, const struct task_observed *observed, struct task_plan *plan,
-               const char *reason, const char *message);
+               enum reason reason, const char *message);
 void task_interrupt(struct arena *arena, const struct task_observed *observed,
-                    struct task_plan *plan, const char *reason, const char *message);
+                    struct task_plan *plan, enum reason reason, const char *message);
 void task_reset(struct arena *arena, const struct task_observed *observed, struct task_plan *plan);
 /* Milliseconds, rounded up, until `seconds` have passed since then; at most 0: they have. A step of
  * the wall clock does not count. */
@@ -60,4 +55,4 @@ int64_t task_until_ms(const struct task_observed *observed, int64_t time_us);
 void task_requeue_at(const struct task_observed *observed, struct task_plan *plan, int64_t at_ms);
 void task_condition(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan, const char *type, enum condition_status status,
-                    const char *reason, const char *message);
+                    enum reason reason, const char *message);

@@ -9,8 +9,6 @@
 #include "controller/workload/task_workload_manifest.h"
 #include "controller/workload/workload.h"
 
-#define REASON_STARTING "ContainerStarting"
-
 bool task_workload_is_leftover(const struct task_observed *observed, int64_t attempt, bool finished)
 {
     const struct task_status *status = &observed->task.status;
@@ -64,22 +62,24 @@ bool task_workload_is_possible(const struct task_observed *observed)
     return false;
 }
 
-static bool is_told(const struct task_plan *plan, const char *reason)
+static bool is_told(const struct task_observed *observed, const struct task_plan *plan,
+                    enum reason reason)
 {
     const cJSON *started = condition_get(plan->status.conditions, "Started");
 
     return str_equal(json_string(json_get(started, "status"), ""), "False") &&
-           str_equal(json_string(json_get(started, "reason"), ""), reason);
+           str_equal(json_string(json_get(started, "reason"), ""),
+                     task_reason_text(observed, reason));
 }
 
 /* Told once: another try of the same kind may have another name of a pod in its message. */
 static void hold_up(struct arena *arena, const struct task_observed *observed,
-                    struct task_plan *plan, const char *reason, const char *message)
+                    struct task_plan *plan, enum reason reason, const char *message)
 {
-    if (is_told(plan, reason))
+    if (is_told(observed, plan, reason))
         return;
 
-    plan->status.reason = reason;
+    plan->status.reason = task_reason_text(observed, reason);
     task_condition(arena, observed, plan, "Started", CONDITION_FALSE, reason, message);
 }
 
@@ -88,7 +88,7 @@ static void go_on(struct arena *arena, const struct task_observed *observed, str
 {
     const cJSON *started = condition_get(plan->status.conditions, "Started");
 
-    if (!started || is_told(plan, REASON_STARTING))
+    if (!started || is_told(observed, plan, REASON_STARTING))
         return;
     plan->status.reason = NULL;
     task_condition(arena, observed, plan, "Started", CONDITION_FALSE, REASON_STARTING, "");
@@ -129,7 +129,7 @@ static void plan_started(struct arena *arena, const struct task_observed *observ
         return;
     }
     task_run(arena, observed, plan, CONDITION_TRUE);
-    task_condition(arena, observed, plan, "Started", CONDITION_TRUE, "ContainerStarted", "");
+    task_condition(arena, observed, plan, "Started", CONDITION_TRUE, REASON_CONTAINER_STARTED, "");
 }
 
 /* A daemon that ran once and does not now: the cluster starts it again by itself. */
@@ -137,9 +137,8 @@ static void plan_restarting(const struct task_observed *observed, struct task_pl
 {
     const struct task_workload_state *state = &observed->workload.state;
 
-    if (!state->reason || str_equal(plan->status.reason, state->reason))
-        return;
-    plan->status.reason = state->reason;
+    if (state->reason)
+        plan->status.reason = task_reason_text(observed, state->reason);
 }
 
 static void plan_disruption(struct arena *arena, const struct task_observed *observed,
@@ -202,7 +201,7 @@ void task_plan_workload(struct arena *arena, const struct task_observed *observe
 
 struct task_plan task_plan_workload_refused(struct arena *arena,
                                             const struct task_observed *observed,
-                                            const char *reason, const char *message)
+                                            enum reason reason, const char *message)
 {
     struct task_plan plan = task_plan_again(observed);
 

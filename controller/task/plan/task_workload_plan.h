@@ -19,8 +19,6 @@
  */
 
 /* A disrupted pod of a scheduled or running Task; so many does one run survive (MAX_RESTARTS). */
-#define REASON_JOB_DELETED "JobDeleted"
-#define REASON_NAME_TAKEN "NameTaken"
 /* Names taken by others, and refusals that may be mended, are looked at again so often. */
 #define TASK_WORKLOAD_RETRY_MS 60000
 /* The Job's controller made no pod: it is asked why after this, and then so often. */
@@ -62,4 +60,4 @@ void task_plan_workload(struct arena *arena, const struct task_observed *observe
  * of the one that wanted to make it. */
 struct task_plan task_plan_workload_refused(struct arena *arena,
                                             const struct task_observed *observed,
-                                            const char *reason, const char *message);
+                                            enum reason reason, const char *message);
