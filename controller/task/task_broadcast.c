@@ -10,8 +10,8 @@ static void leave_rest(struct reconcile *rc, const struct task_observed *observe
                        struct task_plan *plan, size_t from)
 {
     for (size_t i = from; i < plan->status.broadcast_results.len; i++) {
-        struct target_action *action = &plan->actions[i];
-        if (action->publish_start || action->publish_stop)
+        struct target_action *action = &plan->targets[i];
+        if (action->action == TASK_START || action->stop)
             action->undone = true;
     }
     task_requeue_at(observed, plan, observed->now_ms + rc->requeue_after_ms);
@@ -21,19 +21,19 @@ static int start(const struct task_deps *deps, struct reconcile *rc,
                  const struct task_observed *observed, const struct task_spec *whole,
                  struct task_plan *plan, size_t i, struct error *err)
 {
-    enum reason reason = REASON_NONE;
-    int r = task_send_start(deps, rc, &observed->parts[i], whole, &reason, err);
+    struct target_action *action = &plan->targets[i];
+    int r = task_send_start(deps, rc, &observed->parts[i], whole, &action->unsendable, err);
 
     if (r != TASK_NOT_SENDABLE)
         return r;
-    broadcast_fail_target(rc->arena, observed, plan, i, reason, err->message);
+    action->message = arena_strdup(rc->arena, err->message);
     return 0;
 }
 
 static bool any_start(const struct task_plan *plan)
 {
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        if (plan->actions[i].publish_start)
+        if (plan->targets[i].action == TASK_START)
             return true;
     }
     return false;
@@ -44,7 +44,10 @@ static void remember_ended(const struct task_deps *deps, const struct task_obser
                            const struct task_plan *plan)
 {
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        if (plan->actions[i].release && plan->actions[i].first_mail)
+        const struct target_action *action = &plan->targets[i];
+        bool released =
+            action->action == TASK_RELEASE || action->action == TASK_RELEASE_UNCONFIRMED;
+        if (released && action->first_mail)
             attempts_ended(deps->attempts, observed->parts[i].uid, observed->task.status.attempt,
                            observed->now_ms);
     }
@@ -61,10 +64,10 @@ int task_broadcast_publish(const struct task_deps *deps, struct reconcile *rc,
         return r;
 
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        const struct target_action *action = &plan->actions[i];
-        if (action->publish_stop && !task_publish_stop(deps, rc, &observed->parts[i]))
+        const struct target_action *action = &plan->targets[i];
+        if (action->stop && !task_publish_stop(deps, rc, &observed->parts[i]))
             r = TASK_NOT_PUBLISHED;
-        else if (action->publish_start)
+        else if (action->action == TASK_START)
             r = start(deps, rc, observed, &whole.spec, plan, i, err);
         if (r == 0)
             continue;
@@ -73,7 +76,6 @@ int task_broadcast_publish(const struct task_deps *deps, struct reconcile *rc,
         leave_rest(rc, observed, plan, i);
         break;
     }
-    broadcast_settle(rc->arena, observed, plan);
     if (observed->deleted_us)
         remember_ended(deps, observed, plan);
     return 0;
@@ -85,7 +87,8 @@ void task_broadcast_chosen(const struct task_deps *deps, struct reconcile *rc,
     const struct task_target *targets = plan->status.broadcast_results.items;
 
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        if (plan->assign || (plan->actions && plan->actions[i].chosen))
+        if (plan->action == TASK_ASSIGN ||
+            (plan->targets && plan->targets[i].action == TASK_ASSIGN))
             attempts_chosen(deps->attempts,
                             attempts_key(rc->arena, observed->uid, targets[i].index),
                             plan->status.attempt, observed->now_ms);

@@ -5,8 +5,8 @@
 #include "controller/task/task.h"
 
 /*
- * Publishes what the plan says, the module read once, until something cannot be published: what is
- * left is not done, and broadcast_settle takes it back. 0: the plan is what has become of it.
+ * Publishes what the plan says, with the module read once, until something cannot be published. Marks the targets of
+ * the plan for which that was not done, or can never be.
  */
 int task_broadcast_publish(const struct task_deps *deps, struct reconcile *rc,
                            const struct task_observed *observed, struct task_plan *plan,

@@ -125,7 +125,7 @@ int task_send_start(const struct task_deps *deps, struct reconcile *rc,
 }
 
 int task_publish_start(const struct task_deps *deps, struct reconcile *rc,
-                       const struct task_observed *observed, struct task_plan *plan,
+                       const struct task_observed *observed, struct task_setback *ret,
                        struct error *err)
 {
     struct task whole = { 0 };
@@ -138,7 +138,7 @@ int task_publish_start(const struct task_deps *deps, struct reconcile *rc,
     r = task_send_start(deps, rc, observed, &whole.spec, &reason, err);
     if (r != TASK_NOT_SENDABLE)
         return r;
-    *plan = task_plan_fail(rc->arena, observed, reason, err->message);
+    *ret = (struct task_setback){ SETBACK_FAILED, reason, arena_strdup(rc->arena, err->message) };
     return 0;
 }
 

@@ -27,11 +27,10 @@ int task_send_start(const struct task_deps *deps, struct reconcile *rc,
 
 /*
  * Reads the complete object (the cache has neither module nor environment), builds the message and
- * publishes it. 0: it is out, or of a repeat, may be. If it
- * can never be sent, *plan becomes the Task's failure, and 0 is returned too.
+ * publishes it. Returns 0 if it is out, or of a repeat, may be; and if it can never be sent, with *ret.
  */
 int task_publish_start(const struct task_deps *deps, struct reconcile *rc,
-                       const struct task_observed *observed, struct task_plan *plan,
+                       const struct task_observed *observed, struct task_setback *ret,
                        struct error *err) MUST_CHECK;
 
 /* The same of any attempt, on any device; nothing remembers it. */

@@ -66,9 +66,9 @@ static struct task_plan choose(const struct task_deps *deps, struct reconcile *r
             task_room_look(deps, rc, json, observed);
 
         struct task_plan plan = task_plan(rc->arena, observed);
-        if (plan.assign
-                ? assume(deps, rc, &plan, choices)
-                : !plan.wait_for_room || task_room_wait(deps, rc, json, observed, &plan, calls))
+        if (plan.action == TASK_ASSIGN ? assume(deps, rc, &plan, choices)
+                                       : plan.action != TASK_AWAIT_CAPACITY ||
+                                             task_room_wait(deps, rc, json, observed, &plan, calls))
             return plan;
     }
     /* nothing is lost: the next reconcile chooses */
@@ -93,8 +93,8 @@ static void note_answer(const struct task_deps *deps, const struct kube_name *ta
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct task_plan *plan)
 {
-    if (plan->started)
-        events_emit(rc->events, &KIND_TASK, object, &TASK_EVENT_STARTED);
+    if (plan->earlier)
+        events_emit(rc->events, &KIND_TASK, object, plan->earlier);
     if (!plan->event)
         return;
 
@@ -111,7 +111,7 @@ static int whole_object(struct reconcile *rc, const struct task_observed *observ
 {
     struct task task = { 0 };
 
-    if (!plan->new_run &&
+    if (!plan->run_end &&
         (plan->status.phase != TASK_PENDING || observed->task.status.phase == TASK_PENDING))
         return 0;
 
@@ -129,8 +129,8 @@ static int whole_object(struct reconcile *rc, const struct task_observed *observ
         return r;
 
     plan->status.history = task.status.history;
-    if (plan->new_run) {
-        const struct task_status ended = task_ended(&task.status, &plan->run_end, observed->now_us);
+    if (plan->run_end) {
+        const struct task_status ended = task_ended(&task.status, plan->run_end, observed->now_us);
         plan->status.history = task_history_add(rc->arena, task.status.history, &ended,
                                                 task_history_limit(&observed->task.spec));
     }
@@ -219,7 +219,7 @@ static int after_refusal(const struct task_deps *deps, struct reconcile *rc,
 {
     int r = -(int)err->code;
 
-    if (plan->assign)
+    if (plan->action == TASK_ASSIGN)
         forget_choice(deps, rc);
     if (r == -ERROR_NOT_FOUND) /* deleted, or a starting API server does not know the kind yet */
         look_again_if_there(deps, rc, object);
@@ -242,7 +242,8 @@ static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
     if (is_permanent(r) && plan->has_payload) {
         log_warn("result refused by the API server, storing the failure without it", "uid",
                  object->uid, "error", ERROR_TEXT(err), NULL);
-        *plan = task_plan_without_payload(rc->arena, observed, plan);
+        *plan = task_plan_conclude(rc->arena, observed, plan,
+                                   &(struct task_setback){ .kind = SETBACK_UNSTORABLE });
         r = write_status(deps, rc, json, observed, plan, &written, err);
     }
     if (r < 0)
@@ -250,7 +251,7 @@ static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
 
     task_owners_after_write(&deps->owners, observed, plan);
     attempts_not_forbidden(deps->attempts, object->uid);
-    if (plan->assign)
+    if (plan->action == TASK_ASSIGN)
         attempts_chosen(deps->attempts, object->uid, plan->status.attempt, observed->now_ms);
     task_broadcast_chosen(deps, rc, observed, plan);
     if (plan->ack_up_to)
@@ -259,9 +260,9 @@ static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
         bridge_count_rejected(RESULT_VERDICT_NAMES[i], plan->rejected[i]);
     if (written) {
         note_answer(deps, &rc->name, observed, plan->answer);
-        for (size_t i = 0; plan->actions && i < plan->status.broadcast_results.len; i++) {
-            if (plan->actions[i].answer)
-                note_answer(deps, &rc->name, &observed->parts[i], plan->actions[i].answer);
+        for (size_t i = 0; plan->targets && i < plan->status.broadcast_results.len; i++) {
+            if (plan->targets[i].answer)
+                note_answer(deps, &rc->name, &observed->parts[i], plan->targets[i].answer);
         }
         announce(rc, object, plan);
     }
@@ -310,30 +311,37 @@ static int release(const struct task_deps *deps, struct reconcile *rc,
         return error_wrap(err, "remove finalizer");
 
     mailbox_ack(deps->mailbox, object->uid, UINT64_MAX);
-    if (plan->stop_unconfirmed)
+    if (plan->action == TASK_RELEASE_UNCONFIRMED)
         log_warn("deleted although its device did not confirm the stop in time", "uid", object->uid,
                  "proplet", plan->status.assigned_proplet, NULL);
     look_again_if_there(deps, rc, object);
     return 0;
 }
 
-/* What is to be stopped is let go of only when the stop is out; only a deletion has a time limit.
- */
-static int publish(const struct task_deps *deps, struct reconcile *rc,
-                   const struct task_observed *observed, struct task_plan *plan, struct error *err)
+/* An action waits for the stop before it; only a deletion has a time limit. *ret_stopped: the stop is out. */
+static int publish_stop(const struct task_deps *deps, struct reconcile *rc,
+                        const struct task_observed *observed, const struct task_plan *plan,
+                        bool *ret_stopped)
 {
-    if (plan->actions)
-        return task_broadcast_publish(deps, rc, observed, plan, err);
-    if (plan->publish_stop) {
-        bool is_out = task_publish_stop(deps, rc, observed);
-        if (!is_out && !observed->deleted_us)
-            return TASK_NOT_PUBLISHED;
-        plan->release |= is_out && plan->release_if_stopped;
-    }
-    if (!plan->publish_start)
-        return 0;
+    *ret_stopped = plan->stop && task_publish_stop(deps, rc, observed);
+    return plan->stop && !*ret_stopped && !observed->deleted_us ? TASK_NOT_PUBLISHED : 0;
+}
 
-    return task_publish_start(deps, rc, observed, plan, err);
+/* Does what is outside of the Task's own object. TASK_NOT_PUBLISHED: nothing more is done in this turn. */
+static int perform(const struct task_deps *deps, struct reconcile *rc,
+                   const struct task_observed *observed, struct task_plan *plan,
+                   struct task_setback *ret, struct error *err)
+{
+    switch (plan->action) {
+    case TASK_TELL_TARGETS:
+        return task_broadcast_publish(deps, rc, observed, plan, err);
+    case TASK_CREATE_WORKLOAD:
+        return task_workload_create(deps, rc, observed, ret, err);
+    case TASK_START:
+        return task_publish_start(deps, rc, observed, ret, err);
+    default:
+        return 0;
+    }
 }
 
 /* What cannot be told now is owed on. */
@@ -353,35 +361,44 @@ static void tell_owed_stops(const struct task_deps *deps, struct reconcile *rc,
     }
 }
 
+/* Of a deleted Task: nobody reads its status any more; results only confirm. */
+static int let_go(const struct task_deps *deps, struct reconcile *rc,
+                  const struct kube_object *object, const cJSON *json, const struct task_plan *plan,
+                  bool stopped, struct error *err)
+{
+    if (plan->action == TASK_RELEASE || plan->action == TASK_RELEASE_UNCONFIRMED ||
+        (plan->action == TASK_RELEASE_IF_STOPPED && stopped))
+        return release(deps, rc, object, json, plan, err);
+    if (plan->ack_up_to)
+        mailbox_ack(deps->mailbox, object->uid, plan->ack_up_to);
+    rc->requeue_after_ms = plan->requeue_after_ms;
+    return 0;
+}
+
 static int act(const struct task_deps *deps, struct reconcile *rc, const struct kube_object *object,
                const cJSON *json, const struct task_observed *observed, struct task_plan *plan,
                struct error *err)
 {
-    if (plan->add_finalizer)
+    struct task_setback setback = { 0 };
+    bool stopped;
+
+    if (plan->action == TASK_ADD_FINALIZER)
         return add_finalizer(deps, rc, json, observed, err);
-    if (plan->remove)
+    if (plan->action == TASK_DELETE)
         return kube_delete(rc->client, &KIND_TASK, &rc->name, object->uid, object->resource_version,
                            err);
 
     int r = task_workload_clean(deps, rc, observed, plan, err);
-    if (r < 0)
-        return r;
-    if (plan->create_workload)
-        r = task_workload_create(deps, rc, observed, plan, err);
-    else
-        r = publish(deps, rc, observed, plan, err);
-    if (r < 0)
-        return r;
-    if (r == TASK_NOT_PUBLISHED)
-        return 0;
-    if (plan->release)
-        return release(deps, rc, object, json, plan, err);
-    if (observed->deleted_us) { /* nobody reads its status any more; results only confirm */
-        if (plan->ack_up_to)
-            mailbox_ack(deps->mailbox, object->uid, plan->ack_up_to);
-        rc->requeue_after_ms = plan->requeue_after_ms;
-        return 0;
-    }
+    if (r == 0)
+        r = publish_stop(deps, rc, observed, plan, &stopped);
+    if (r == 0)
+        r = perform(deps, rc, observed, plan, &setback, err);
+    if (r != 0)
+        return r == TASK_NOT_PUBLISHED ? 0 : r;
+
+    *plan = task_plan_conclude(rc->arena, observed, plan, &setback);
+    if (observed->deleted_us)
+        return let_go(deps, rc, object, json, plan, stopped, err);
     r = task_owners_before_write(&deps->owners, rc, json, observed, plan, err);
     if (r < 0)
         return r;
@@ -415,8 +432,13 @@ static int reconcile_object(const struct task_deps *deps, struct reconcile *rc,
         return 0;
 
     struct task_plan plan = choose(deps, rc, &observed, json);
+    unsigned surplus = task_plan_companions(&observed, &plan) & ~TASK_PLAN_MAY_HAVE[plan.action];
+    if (surplus) /* this Task alone waits for a mended controller */
+        return error_set(err, ERROR_INTERNAL, "action %d of Task '%s' is planned with %#x",
+                         (int)plan.action, rc->name.name, surplus);
     r = act(deps, rc, object, json, &observed, &plan, err);
-    *ret_waits = r == 0 && plan.wait_for_room; /* after an error its own next turn is due */
+    *ret_waits =
+        r == 0 && plan.action == TASK_AWAIT_CAPACITY; /* after an error its own next turn is due */
     return r;
 }
 

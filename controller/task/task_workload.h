@@ -25,11 +25,11 @@ int task_workload_clean(const struct task_deps *deps, struct reconcile *rc,
                         struct error *err) MUST_CHECK;
 
 /*
- * Makes what plan->create_workload asks for, as far as it is not there. What can never be made fails
- * the Task, what is refused or has somebody else's name waits: *plan is replaced then.
+ * Makes what the Task runs as, unless it is there. Returns 0 also with *ret: it can never be made, is refused for
+ * now, or its name belongs to another owner.
  */
 int task_workload_create(const struct task_deps *deps, struct reconcile *rc,
-                         const struct task_observed *observed, struct task_plan *plan,
+                         const struct task_observed *observed, struct task_setback *ret,
                          struct error *err) MUST_CHECK;
 
 /* By the uid of the Task, as its label says. */

@@ -217,39 +217,38 @@ static int make_workload(const struct task_deps *deps, struct reconcile *rc,
     return 0;
 }
 
-static struct task_plan taken(struct reconcile *rc, const struct task_observed *observed,
-                              const struct kube_kind *kind, const cJSON *wanted)
+static struct task_setback taken(struct reconcile *rc, const struct kube_kind *kind,
+                                 const cJSON *wanted)
 {
     const char *message =
         arena_printf(rc->arena, "%s '%s' exists and is not of this Task", kind->kind,
                      json_string(json_path(wanted, "metadata", "name", NULL), ""));
 
-    return task_plan_workload_refused(rc->arena, observed, REASON_NAME_TAKEN, message);
+    return (struct task_setback){ SETBACK_HELD_UP, REASON_NAME_TAKEN, message };
 }
 
-/* What the API server says to it, as a plan; r < 0: an error that may pass. */
-static int heed(struct reconcile *rc, const struct task_observed *observed, struct task_plan *plan,
-                int r, struct error *err)
+/* What the API server says to it; < 0: an error that may pass. */
+static int heed(struct reconcile *rc, int r, struct task_setback *ret, struct error *err)
 {
     const char *message = arena_strdup(rc->arena, err->message);
 
     if (r == -ERROR_FORBIDDEN || workload_webhook_failed(err)) {
-        *plan = task_plan_workload_refused(
-            rc->arena, observed,
-            workload_refusal(rc->arena, reason_text(REASON_FORBIDDEN), message).reason, message);
+        struct workload_trouble refusal =
+            workload_refusal(rc->arena, reason_text(REASON_FORBIDDEN), message);
+        *ret = (struct task_setback){ SETBACK_HELD_UP, refusal.reason, message };
         return 0;
     }
     if (r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
         enum reason reason =
             r == -ERROR_INVALID ? REASON_WORKLOAD_INVALID : REASON_WORKLOAD_TOO_LARGE;
-        *plan = task_plan_fail(rc->arena, observed, reason, message);
+        *ret = (struct task_setback){ SETBACK_FAILED, reason, message };
         return 0;
     }
     return r;
 }
 
 int task_workload_create(const struct task_deps *deps, struct reconcile *rc,
-                         const struct task_observed *observed, struct task_plan *plan,
+                         const struct task_observed *observed, struct task_setback *ret,
                          struct error *err)
 {
     struct task_workload_manifest manifest;
@@ -269,16 +268,16 @@ int task_workload_create(const struct task_deps *deps, struct reconcile *rc,
     };
     r = task_workload_manifest(rc->arena, &request, &manifest, err);
     if (r < 0)
-        return heed(rc, observed, plan, r, err);
+        return heed(rc, r, ret, err);
 
     r = make_config_map(rc, manifest.config_map, observed->uid, err);
     if (r > 0)
-        *plan = taken(rc, observed, &KIND_CONFIGMAP, manifest.config_map);
+        *ret = taken(rc, &KIND_CONFIGMAP, manifest.config_map);
     if (r != 0)
-        return r < 0 ? heed(rc, observed, plan, r, err) : 0;
+        return r < 0 ? heed(rc, r, ret, err) : 0;
 
     r = make_workload(deps, rc, observed, manifest.workload, err);
     if (r > 0)
-        *plan = taken(rc, observed, task_workload_kind(&whole.spec), manifest.workload);
-    return r < 0 ? heed(rc, observed, plan, r, err) : 0;
+        *ret = taken(rc, task_workload_kind(&whole.spec), manifest.workload);
+    return r < 0 ? heed(rc, r, ret, err) : 0;
 }

@@ -99,23 +99,23 @@ struct task_plan broadcast_plan_refusing(size_t refused)
 {
     broadcast_observe();
     struct task_plan plan = world_plan();
-    for (size_t i = 0; plan.actions && i < plan.status.broadcast_results.len; i++) {
-        struct target_action *action = &plan.actions[i];
+    for (size_t i = 0; plan.targets && i < plan.status.broadcast_results.len; i++) {
+        struct target_action *action = &plan.targets[i];
         struct attempt *attempt = &all.memory[action->before.index];
         if (i == refused)
-            action->undone = action->publish_start || action->publish_stop;
+            action->undone = action->action == TASK_START || action->stop;
         if (action->undone)
             continue;
-        if (action->publish_stop)
+        if (action->stop)
             attempt->stop_sent_ms = world.observed.now_ms;
-        if (action->publish_start) {
+        if (action->action == TASK_START) {
             attempt->began_ms = attempt->published_ms = world.observed.now_ms;
             attempt->stop_sent_ms = 0;
             attempt->publishes++;
         }
     }
-    if (plan.actions)
-        broadcast_settle(world.arena, &world.observed, &plan);
+    if (plan.targets)
+        plan = world_conclude(&plan, SETBACK_NONE, REASON_NONE, NULL);
     ck_assert(task_may_become(world.status->phase, plan.status.phase));
     return plan;
 }
@@ -130,7 +130,8 @@ void broadcast_write(const struct task_plan *plan)
     const struct task_target *fresh = plan->status.broadcast_results.items;
 
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        if (plan->assign || (plan->actions && plan->actions[i].chosen))
+        if (plan->action == TASK_ASSIGN ||
+            (plan->targets && plan->targets[i].action == TASK_ASSIGN))
             all.memory[fresh[i].index] = (struct attempt){ .number = plan->status.attempt,
                                                            .chosen_here = true,
                                                            .first_seen_ms = world.observed.now_ms };

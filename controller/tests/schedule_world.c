@@ -47,7 +47,7 @@ void schedule_expect_begun(const struct task_plan *plan, int64_t run, const char
     ck_assert_int_eq(plan->status.run, run);
     schedule_expect_time(plan->status.last_run_us, time);
     ck_assert(plan->status.next_run_us > world.observed.now_us);
-    ck_assert(!plan->assign && !plan->publish_start && !plan->publish_stop);
+    ck_assert(plan->action != TASK_ASSIGN && plan->action != TASK_START && !plan->stop);
     ck_assert_int_eq(plan->status.prior_attempts.value, world.status->attempt);
 }
 

@@ -81,7 +81,7 @@ void world_assigned(void)
 {
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     world_do(&plan);
     proplet_of_status();
 }
@@ -91,7 +91,7 @@ void world_running(void)
     world_assigned();
 
     struct task_plan plan = world_plan();
-    ck_assert(plan.publish_start);
+    ck_assert(plan.action == TASK_START);
     world_do(&plan);
     world_wait_ms(1000);
 }
@@ -147,13 +147,33 @@ void world_result(const char *channel, const char *format, ...)
     ck_assert_msg(r == 0, "%s: %s", text, err.message);
 }
 
+static void check(const struct task_plan *plan, unsigned may_have)
+{
+    unsigned surplus = task_plan_companions(&world.observed, plan) & ~may_have;
+
+    ck_assert_msg(task_may_become(world.status->phase, plan->status.phase), "from %s to %s",
+                  TASK_PHASE_NAMES[world.status->phase], TASK_PHASE_NAMES[plan->status.phase]);
+    ck_assert_msg(!surplus, "action %d must not have %#x", (int)plan->action, surplus);
+}
+
 struct task_plan world_plan(void)
 {
     struct task_plan plan = task_plan(world.arena, &world.observed);
 
-    ck_assert_msg(task_may_become(world.status->phase, plan.status.phase), "from %s to %s",
-                  TASK_PHASE_NAMES[world.status->phase], TASK_PHASE_NAMES[plan.status.phase]);
+    check(&plan, TASK_PLAN_MAY_HAVE[plan.action]);
     return plan;
+}
+
+struct task_plan world_conclude(const struct task_plan *plan, enum task_setback_kind kind,
+                                enum reason reason, const char *message)
+{
+    const struct task_setback setback = { kind, reason, message };
+
+    struct task_plan ret = task_plan_conclude(world.arena, &world.observed, plan, &setback);
+    bool told = ret.action == TASK_TELL_TARGETS; /* what is left is the status of the whole */
+
+    check(&ret, WITH_TARGETS | TASK_PLAN_MAY_HAVE[told ? TASK_WRITE : ret.action]);
+    return ret;
 }
 
 /* The order is the reconciler's. */
@@ -161,26 +181,26 @@ void world_act(const struct task_plan *plan)
 {
     struct attempt *attempt = &world.observed.attempt;
 
-    if (plan->add_finalizer) {
+    if (plan->action == TASK_ADD_FINALIZER) {
         world.observed.has_finalizer = true;
         return;
     }
-    if (plan->publish_stop)
+    if (plan->stop)
         attempt->stop_sent_ms = world.observed.now_ms;
-    if (plan->publish_start) {
+    if (plan->action == TASK_START) {
         attempt->began_ms = world.observed.now_ms;
         attempt->published_ms = world.observed.now_ms;
         attempt->stop_sent_ms = 0;
         attempt->publishes++;
     }
-    if (plan->release)
+    if (plan->action == TASK_RELEASE || plan->action == TASK_RELEASE_UNCONFIRMED)
         world.observed.has_finalizer = false;
 }
 
 void world_do(const struct task_plan *plan)
 {
     world_act(plan);
-    if (plan->add_finalizer)
+    if (plan->action == TASK_ADD_FINALIZER)
         return;
     if (plan->ack_up_to) {
         world.observed.result_count = 0;
@@ -193,7 +213,7 @@ void world_do(const struct task_plan *plan)
     if (world.observed.attempt.number != plan->status.attempt)
         world.observed.attempt = (struct attempt){
             .number = plan->status.attempt,
-            .chosen_here = plan->assign,
+            .chosen_here = plan->action == TASK_ASSIGN,
             .first_seen_ms = world.observed.now_ms,
         };
 }
@@ -217,8 +237,9 @@ static const char *status_text(const struct task_status *status)
 void world_expect_rest(const struct task_plan *plan)
 {
     ck_assert_str_eq(status_text(&plan->status), status_text(world.status));
-    ck_assert(!plan->add_finalizer && !plan->publish_stop && !plan->publish_start &&
-              !plan->assign && !plan->remove && !plan->release);
+    ck_assert(plan->action == TASK_WRITE || plan->action == TASK_AWAIT_CAPACITY ||
+              plan->action == TASK_CREATE_WORKLOAD || plan->action == TASK_HOLD);
+    ck_assert(!plan->stop);
     ck_assert_ptr_null(plan->event);
 }
 
@@ -229,7 +250,6 @@ void world_expect_waiting(const struct task_plan *plan, const char *reason, cons
     ck_assert_str_eq(plan->status.reason, reason);
     ck_assert_int_eq(plan->status.phase, world.status->phase);
     ck_assert_int_eq(plan->status.attempt, world.status->attempt);
-    ck_assert(!plan->add_finalizer && !plan->publish_start && !plan->assign && !plan->remove &&
-              !plan->release);
+    ck_assert(plan->action == TASK_WRITE || plan->action == TASK_AWAIT_CAPACITY);
     ck_assert_ptr_null(plan->event);
 }

@@ -43,6 +43,9 @@ void world_result(const char *channel, const char *format, ...) PRINTF_LIKE(2, 3
 
 /* Plans, and fails the test for an illegal transition. */
 struct task_plan world_plan(void);
+/* What follows when the plan was acted on, with this setback; checked as a plan is. */
+struct task_plan world_conclude(const struct task_plan *plan, enum task_setback_kind kind,
+                                enum reason reason, const char *message);
 /* What the reconciler does with a plan, when everything works; world_act without the status write,
  * as if that had failed. */
 void world_act(const struct task_plan *plan);

@@ -61,7 +61,7 @@ static void expect_wait(const struct task_plan *plan, const char *phases)
     ck_assert_int_eq(plan->status.next_run_us, world.status->next_run_us);
     ck_assert_int_eq(plan->status.failures, 0);
     for (size_t i = 0; i < 3; i++)
-        ck_assert(!plan->actions[i].publish_start && !plan->actions[i].publish_stop);
+        ck_assert(plan->targets[i].action != TASK_START && !plan->targets[i].stop);
 }
 
 /* Not one that is tried again. */
@@ -114,7 +114,7 @@ TEST_EACH(word_on_a_stop_that_was_queued_is_no_failure, ORDERS)
     expect_end(&plan, (size_t)_i);
     ck_assert_str_eq(broadcast_phases(&plan.status), "interrupted interrupted interrupted");
     for (size_t i = 0; i < 3; i++)
-        ck_assert(!plan.actions[i].publish_start && !plan.actions[i].publish_stop);
+        ck_assert(plan.targets[i].action != TASK_START && !plan.targets[i].stop);
 }
 
 TEST_EACH(nobody_is_waited_for_when_all_are_gone, ORDERS)

@@ -78,14 +78,14 @@ TEST(device_that_was_started_anew_gets_a_new_id)
     struct task_plan plan = broadcast_plan_all();
     const struct task_target *list = plan.status.broadcast_results.items;
 
-    ck_assert(plan.actions[1].publish_stop && plan.actions[1].chosen);
+    ck_assert(plan.targets[1].stop && plan.targets[1].action == TASK_ASSIGN);
     ck_assert_str_eq(broadcast_phases(&plan.status), "running scheduled running");
     ck_assert_int_eq(list[1].index, 3);
     ck_assert_int_eq(list[1].restarts.value, 1);
     ck_assert_uint_eq(plan.ack_up_to, 500);
     broadcast_write(&plan);
     plan = broadcast_plan_all();
-    ck_assert(plan.actions[1].publish_start && !plan.actions[0].publish_start);
+    ck_assert(plan.targets[1].action == TASK_START && plan.targets[0].action != TASK_START);
 }
 
 TEST(restart_whose_stop_is_not_out_is_not_acknowledged)
@@ -97,7 +97,7 @@ TEST(restart_whose_stop_is_not_out_is_not_acknowledged)
 
     ck_assert_str_eq(broadcast_phases(&plan.status), "completed running running");
     ck_assert_uint_eq(plan.ack_up_to, 499);
-    ck_assert(!plan.actions[1].chosen);
+    ck_assert(plan.targets[1].action != TASK_ASSIGN);
 }
 
 /* ---- orders ---- */
@@ -143,13 +143,13 @@ TEST_EACH(order_stops_whoever_is_not_done, ORDERS)
     broadcast_turn();
     ORDERS[_i].order();
     struct task_plan plan = broadcast_plan_refusing(2);
-    ck_assert(plan.actions[1].publish_stop && plan.actions[2].undone);
+    ck_assert(plan.targets[1].stop && plan.targets[2].undone);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_str_eq(broadcast_phases(&plan.status), "completed running running");
     broadcast_write(&plan);
 
     plan = broadcast_plan_all();
-    ck_assert(!plan.actions[1].publish_stop && plan.actions[2].publish_stop);
+    ck_assert(!plan.targets[1].stop && plan.targets[2].stop);
     ck_assert_int_eq(plan.status.phase, ORDERS[_i].phase);
     ck_assert_str_eq(plan.status.reason, ORDERS[_i].reason);
     ck_assert_str_eq(broadcast_phases(&plan.status), "completed interrupted interrupted");
@@ -185,7 +185,7 @@ TEST(suspended_before_a_start_is_out_it_has_no_targets)
     broadcast_write(&plan);
     world.spec->suspend = false;
     plan = broadcast_plan_all();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
 
@@ -216,7 +216,7 @@ TEST(stops_of_many_go_out_over_turns)
         struct task_plan plan = broadcast_plan_all();
         size_t now = 0;
         for (size_t i = 0; i < BROADCAST_MAX_TARGETS; i++)
-            now += plan.actions[i].publish_stop;
+            now += plan.targets[i].stop;
         ck_assert_uint_le(now, BROADCAST_STOPS_A_TURN);
         stops += now;
         broadcast_write(&plan);
@@ -238,18 +238,18 @@ TEST(deleted_it_waits_for_the_word_of_each_or_the_time_out)
     delete_it();
     struct task_plan plan = broadcast_plan_all();
     for (size_t i = 0; i < 3; i++)
-        ck_assert(plan.actions[i].publish_stop);
-    ck_assert(!plan.release);
+        ck_assert(plan.targets[i].stop);
+    ck_assert_int_eq(plan.action, TASK_HOLD);
 
     broadcast_answer(0, BAD);
     plan = broadcast_plan_all();
-    ck_assert(!plan.release && plan.actions[0].release);
+    ck_assert_int_eq(plan.action, TASK_HOLD);
+    ck_assert_int_eq(plan.targets[0].action, TASK_RELEASE);
     all.memory[0].ended = true;
     world.observed.result_count = 0;
     world_wait_ms(30000);
     plan = broadcast_plan_all();
-    ck_assert(plan.release);
-    ck_assert(plan.stop_unconfirmed);
+    ck_assert_int_eq(plan.action, TASK_RELEASE_UNCONFIRMED);
 }
 
 TEST(finalizer_that_was_taken_off_is_put_back_before_anything_else)
@@ -258,8 +258,8 @@ TEST(finalizer_that_was_taken_off_is_put_back_before_anything_else)
     broadcast_answer(0, GOOD);
     world.observed.has_finalizer = false;
     struct task_plan plan = broadcast_plan_all();
-    ck_assert(plan.add_finalizer);
-    ck_assert_ptr_null(plan.actions);
+    ck_assert(plan.action == TASK_ADD_FINALIZER);
+    ck_assert_ptr_null(plan.targets);
     ck_assert_uint_eq(plan.ack_up_to, 0);
 
     world.observed.has_finalizer = true;
@@ -275,12 +275,12 @@ TEST(deleted_without_the_finalizer_each_device_is_told_once)
     all.memory[0].ended = true;
     struct task_plan plan = broadcast_plan_all();
     for (size_t i = 0; i < 3; i++)
-        ck_assert_int_eq(plan.actions[i].publish_stop, i != 0);
+        ck_assert_int_eq(plan.targets[i].stop, i != 0);
 
     plan = broadcast_plan_all();
     for (size_t i = 0; i < 3; i++)
-        ck_assert(!plan.actions[i].publish_stop);
-    ck_assert(!plan.release && !plan.add_finalizer);
+        ck_assert(!plan.targets[i].stop);
+    ck_assert_int_eq(plan.action, TASK_HOLD);
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
 }
 

@@ -14,8 +14,8 @@ TEST(targets_are_written_before_anything_is_sent)
 {
     struct task_plan plan = broadcast_plan_all();
 
-    ck_assert(plan.assign);
-    ck_assert_ptr_null(plan.actions);
+    ck_assert(plan.action == TASK_ASSIGN);
+    ck_assert_ptr_null(plan.targets);
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_int_eq(plan.status.attempt, 1);
     ck_assert_ptr_null(plan.status.assigned_proplet);
@@ -72,7 +72,7 @@ TEST_EACH(broadcast_that_cannot_begin_says_why_it_waits, WAITS)
     struct task_plan plan = broadcast_plan_all();
 
     world_expect_waiting(&plan, WAITS[_i].reason, WAITS[_i].message);
-    ck_assert(plan.wait_for_room);
+    ck_assert(plan.action == TASK_AWAIT_CAPACITY);
 }
 
 TEST(not_ready_and_cordoned_proplets_are_left_out)
@@ -101,7 +101,7 @@ TEST(more_targets_than_a_status_can_hold_fail_it)
 
     broadcast_make_fleet(BROADCAST_MAX_TARGETS);
     plan = broadcast_plan_all();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_uint_eq(plan.status.broadcast_results.len, BROADCAST_MAX_TARGETS);
 }
 
@@ -138,7 +138,7 @@ TEST(each_target_is_started_once_and_so_many_a_turn)
         struct task_plan plan = broadcast_plan_all();
         size_t now = 0;
         for (size_t i = 0; i < BROADCAST_MAX_TARGETS; i++)
-            now += plan.actions[i].publish_start;
+            now += plan.targets[i].action == TASK_START;
         ck_assert_uint_le(now, BROADCAST_STARTS_A_TURN);
         started += now;
         ck_assert_int_eq(plan.requeue_after_ms == 1, started < BROADCAST_MAX_TARGETS);
@@ -243,7 +243,7 @@ TEST(those_that_are_not_waited_for_are_told_to_stop)
     broadcast_write(&plan);
 
     plan = broadcast_plan_all();
-    ck_assert(!plan.actions[0].publish_stop && plan.actions[2].publish_stop);
+    ck_assert(!plan.targets[0].stop && plan.targets[2].stop);
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
     ck_assert_str_eq(broadcast_phases(&plan.status), "interrupted completed interrupted");
 }
@@ -346,7 +346,7 @@ TEST(refused_payload_leaves_the_outcomes)
     broadcast_answer(0, GOOD);
     struct task_plan plan = broadcast_plan_all();
     ck_assert(plan.has_payload);
-    plan = task_plan_without_payload(world.arena, &world.observed, &plan);
+    plan = world_conclude(&plan, SETBACK_UNSTORABLE, REASON_NONE, NULL);
     const struct task_target *list = plan.status.broadcast_results.items;
 
     ck_assert_str_eq(broadcast_phases(&plan.status), "completed running running");

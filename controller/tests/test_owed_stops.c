@@ -51,7 +51,7 @@ TEST(stop_that_the_device_hears_is_not_owed)
     world_suspended();
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_stop);
+    ck_assert(plan.stop);
     ck_assert_uint_eq(plan.status.lost_attempts.len, 0);
 }
 

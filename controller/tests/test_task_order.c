@@ -54,7 +54,7 @@ TEST_EACH(order_ends_a_task_for_good_unless_it_is_for_failures, OBEYS)
 
     struct task_plan plan = world_plan();
     ck_assert_int_eq(plan.status.phase, OBEYS[_i].phase);
-    ck_assert_int_eq(plan.publish_stop, OBEYS[_i].stop);
+    ck_assert_int_eq(plan.stop, OBEYS[_i].stop);
     if (plan.status.phase == TASK_SKIPPED || plan.status.phase == TASK_FAILED) {
         ck_assert_str_eq(plan.status.reason, "StoppedByJob");
         ck_assert_int_ne(plan.status.finished_at_us, 0);

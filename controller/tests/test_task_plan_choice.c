@@ -92,7 +92,7 @@ TEST_EACH(pending_task_says_why_it_waits, WAITS)
 
     world_expect_waiting(&plan, WAITS[_i].reason, WAITS[_i].message);
     ck_assert_uint_eq(plan.requeue_after_ms, 0);
-    ck_assert(!plan.publish_stop);
+    ck_assert(!plan.stop);
 
     world_do(&plan);
     world_wait_ms(3600000);
@@ -127,21 +127,21 @@ TEST(finalizer_comes_before_the_choice)
     world.observed.has_finalizer = false;
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.add_finalizer);
-    ck_assert(!plan.assign);
+    ck_assert(plan.action == TASK_ADD_FINALIZER);
+    ck_assert(plan.action != TASK_ASSIGN);
     ck_assert_int_eq(plan.status.phase, TASK_PENDING);
     world_do(&plan);
     plan = world_plan();
-    ck_assert(!plan.add_finalizer);
-    ck_assert(plan.assign);
+    ck_assert(plan.action != TASK_ADD_FINALIZER);
+    ck_assert(plan.action == TASK_ASSIGN);
 }
 
 TEST(choice_is_written_before_anything_is_published)
 {
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.assign);
-    ck_assert(!plan.publish_start && !plan.publish_stop);
+    ck_assert(plan.action == TASK_ASSIGN);
+    ck_assert(plan.action != TASK_START && !plan.stop);
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_int_eq(plan.status.attempt, 1);
@@ -158,8 +158,8 @@ TEST(start_is_published_to_what_was_written)
     world_wait_ms(5);
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_start);
-    ck_assert(!plan.assign);
+    ck_assert(plan.action == TASK_START);
+    ck_assert(plan.action != TASK_ASSIGN);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_int_eq(plan.status.attempt, 1);
@@ -175,7 +175,7 @@ TEST(running_is_written_when_the_task_has_not_ended_soon)
     world.observed.running_write_delay_ms = 500;
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_start);
+    ck_assert(plan.action == TASK_START);
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_uint_eq(plan.requeue_after_ms, 500);
     world_do(&plan);
@@ -188,7 +188,7 @@ TEST(running_is_written_when_the_task_has_not_ended_soon)
 
     world_wait_ms(300);
     plan = world_plan();
-    ck_assert(!plan.publish_start);
+    ck_assert(plan.action != TASK_START);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_int_eq(plan.status.started_at_us, started_us);
     ck_assert_str_eq(plan.event->reason, "Started");
@@ -219,7 +219,7 @@ TEST_EACH(running_is_written_at_once_where_that_saves_nothing, AT_ONCE)
     AT_ONCE[_i]();
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_start);
+    ck_assert(plan.action == TASK_START);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
 }
 
@@ -238,7 +238,7 @@ TEST(the_end_that_comes_before_running_is_written_tells_the_start)
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
     ck_assert_int_eq(plan.status.started_at_us, started_us);
     ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
-    ck_assert(plan.started);
+    ck_assert(plan.earlier);
     ck_assert_str_eq(plan.event->reason, "Completed");
 }
 
@@ -255,7 +255,7 @@ TEST(scheduled_task_waits_for_its_proplet_and_keeps_it)
 
     world.observed.proplet.ready = true;
     plan = world_plan();
-    ck_assert(plan.publish_start);
+    ck_assert(plan.action == TASK_START);
     ck_assert_int_eq(plan.status.attempt, 1);
     ck_assert_ptr_null(plan.status.reason);
     ck_assert_str_eq(world_condition(&plan, "Scheduled"),
@@ -274,7 +274,7 @@ TEST(scheduled_task_whose_proplet_was_deleted_is_chosen_for_again)
 
     world.candidates[0].name = "beta";
     plan = world_plan();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_str_eq(plan.status.assigned_proplet, "beta");
     ck_assert_int_eq(plan.status.attempt, 2);
 }
@@ -288,7 +288,7 @@ TEST(choice_of_an_earlier_leader_waits_until_the_backlog_is_drained)
 
     world.observed.backlog_drained = true;
     plan = world_plan();
-    ck_assert(plan.publish_start);
+    ck_assert(plan.action == TASK_START);
     ck_assert_int_eq(plan.status.attempt, 1);
 }
 
@@ -299,7 +299,7 @@ TEST(start_is_not_published_twice_when_the_write_after_it_failed)
     world_act(&plan);
     plan = world_plan();
 
-    ck_assert(!plan.publish_start);
+    ck_assert(plan.action != TASK_START);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_int_eq(plan.status.started_at_us, world.observed.now_us);
 }
@@ -334,7 +334,7 @@ TEST_EACH(suspended_while_scheduled_gives_its_proplet_back, SUSPENDS)
     world_suspended();
     struct task_plan plan = world_plan();
 
-    ck_assert_int_eq(plan.publish_stop, SUSPENDS[_i].stop);
+    ck_assert_int_eq(plan.stop, SUSPENDS[_i].stop);
     world_expect_waiting(&plan, "Suspended", "spec.suspend is true");
     ck_assert_ptr_null(plan.status.assigned_proplet);
     world_do(&plan);
@@ -343,7 +343,7 @@ TEST_EACH(suspended_while_scheduled_gives_its_proplet_back, SUSPENDS)
 
     world.spec->suspend = false;
     plan = world_plan();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
 
@@ -375,8 +375,9 @@ TEST_GROUP("dispatch", world_set_up, world_tear_down);
 TEST(start_that_can_never_be_sent_fails_the_task_that_never_started)
 {
     world_assigned();
+    struct task_plan start = world_plan();
     struct task_plan plan =
-        task_plan_fail(world.arena, &world.observed, REASON_PAYLOAD_TOO_LARGE, "1024 bytes");
+        world_conclude(&start, SETBACK_FAILED, REASON_PAYLOAD_TOO_LARGE, "1024 bytes");
 
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_str_eq(plan.status.reason, "PayloadTooLarge");
@@ -386,5 +387,5 @@ TEST(start_that_can_never_be_sent_fails_the_task_that_never_started)
     ck_assert_int_eq(plan.status.started_at_us, 0);
     ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
     ck_assert_int_eq(plan.status.failures, 1);
-    ck_assert(!plan.publish_start);
+    ck_assert(plan.action != TASK_START);
 }

@@ -46,8 +46,8 @@ TEST_EACH(deleted_task_that_runs_nowhere_goes_at_once, NOTHING_TO_STOP)
     delete_it();
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.release);
-    ck_assert(!plan.publish_stop && !plan.publish_start && !plan.assign && !plan.remove);
+    ck_assert_int_eq(plan.action, TASK_RELEASE);
+    ck_assert(!plan.stop);
     ck_assert_ptr_null(plan.event);
 }
 
@@ -57,8 +57,8 @@ TEST(finalizer_that_was_taken_off_a_running_task_is_put_back)
     world.observed.has_finalizer = false;
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.add_finalizer);
-    ck_assert(!plan.publish_start && !plan.publish_stop && !plan.assign);
+    ck_assert(plan.action == TASK_ADD_FINALIZER);
+    ck_assert(plan.action != TASK_START && !plan.stop && plan.action != TASK_ASSIGN);
 }
 
 TEST(without_the_finalizer_the_stop_is_sent_once_and_nothing_else_is_done)
@@ -67,7 +67,7 @@ TEST(without_the_finalizer_the_stop_is_sent_once_and_nothing_else_is_done)
     world.observed.has_finalizer = false;
     delete_it();
     struct task_plan plan = world_plan();
-    ck_assert(plan.publish_stop);
+    ck_assert(plan.stop);
     world_act(&plan);
     world_wait_ms(2 * STOP_MS);
     plan = world_plan();
@@ -99,8 +99,8 @@ TEST_EACH(deleted_task_that_may_run_is_stopped_once_and_waits, MAY_RUN)
     world_wait_ms(10);
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_stop);
-    ck_assert(!plan.release && !plan.release_if_stopped);
+    ck_assert(plan.stop);
+    ck_assert_int_eq(plan.action, TASK_HOLD);
     ck_assert_uint_eq(plan.requeue_after_ms, STOP_MS - 10);
     world_do(&plan);
     world_wait_ms(10);
@@ -117,16 +117,15 @@ TEST_TIMES(any_word_of_the_device_confirms_the_stop, 2)
                  _i ? "42" : "", _i ? "null" : "\"Task was cancelled or panicked\"");
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.release);
-    ck_assert(!plan.publish_stop);
+    ck_assert_int_eq(plan.action, TASK_RELEASE);
+    ck_assert(!plan.stop);
     ck_assert_uint_eq(plan.ack_up_to, world.results[0].sequence);
     ck_assert_ptr_null(plan.event);
 }
 
 static void expect_release_with_warning(const struct task_plan *plan)
 {
-    ck_assert(plan->release);
-    ck_assert(plan->stop_unconfirmed);
+    ck_assert_int_eq(plan->action, TASK_RELEASE_UNCONFIRMED);
 }
 
 TEST_TIMES(device_that_never_answers_holds_a_deletion_for_the_stop_timeout, 2)
@@ -135,17 +134,17 @@ TEST_TIMES(device_that_never_answers_holds_a_deletion_for_the_stop_timeout, 2)
     world.observed.proplet.ready = _i;
     delete_it();
     struct task_plan plan = world_plan();
-    ck_assert(plan.publish_stop);
+    ck_assert(plan.stop);
     world_do(&plan);
     world_wait_ms(STOP_MS - 1);
     plan = world_plan();
-    ck_assert(!plan.release);
+    ck_assert_int_eq(plan.action, TASK_HOLD);
     ck_assert_uint_eq(plan.requeue_after_ms, 1);
 
     world_wait_ms(1);
     plan = world_plan();
     expect_release_with_warning(&plan);
-    ck_assert(!plan.publish_stop);
+    ck_assert(!plan.stop);
 }
 
 TEST(device_that_comes_back_in_time_is_told_again)
@@ -155,14 +154,14 @@ TEST(device_that_comes_back_in_time_is_told_again)
     delete_it();
     struct task_plan plan = world_plan();
     world_act(&plan);
-    ck_assert(!world_plan().publish_stop);
+    ck_assert(!world_plan().stop);
     world_wait_ms(STOP_MS / 2);
     world.observed.proplet.ready = true;
     world.observed.proplet.heard_since_ms = world.observed.now_ms;
     plan = world_plan();
 
-    ck_assert(plan.publish_stop);
-    ck_assert(!plan.release);
+    ck_assert(plan.stop);
+    ck_assert_int_eq(plan.action, TASK_HOLD);
 }
 
 TEST(stop_timeout_does_not_need_the_clock_of_the_api_server)
@@ -185,7 +184,7 @@ TEST(task_deleted_while_nobody_ran_is_told_to_stop_all_the_same)
     world.observed.attempt.deleting_ms = world.observed.now_ms;
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_stop);
+    ck_assert(plan.stop);
     expect_release_with_warning(&plan);
 }
 
@@ -201,12 +200,11 @@ TEST(daemon_goes_when_its_stop_is_out)
     delete_daemon();
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_stop && plan.release_if_stopped);
-    ck_assert(!plan.release);
+    ck_assert(plan.stop && plan.action == TASK_RELEASE_IF_STOPPED);
     world_do(&plan);
     plan = world_plan();
-    ck_assert(plan.release);
-    ck_assert(!plan.publish_stop);
+    ck_assert_int_eq(plan.action, TASK_RELEASE);
+    ck_assert(!plan.stop);
     ck_assert_ptr_null(plan.event);
 }
 
@@ -217,8 +215,8 @@ TEST_TIMES(daemon_that_says_it_started_is_not_stopped_by_that, 2)
                  _i ? "\"trap\"" : "null");
     struct task_plan plan = world_plan();
 
-    ck_assert_int_eq(plan.release, _i);
-    ck_assert_int_eq(plan.publish_stop, !_i);
+    ck_assert_int_eq(plan.action, _i ? TASK_RELEASE : TASK_RELEASE_IF_STOPPED);
+    ck_assert_int_eq(plan.stop, !_i);
 }
 
 TEST_GROUP("ends", world_set_up, world_tear_down);
@@ -275,10 +273,10 @@ TEST(resumed_task_starts_over_with_a_clean_status)
     ck_assert_str_eq(world_condition(&plan, "Started"), "");
     ck_assert_str_eq(world_condition(&plan, "Completed"), "");
     ck_assert_str_eq(world_condition(&plan, "Scheduled"), "False Restarted: ");
-    ck_assert(!plan.assign && !plan.publish_start);
+    ck_assert(plan.action != TASK_ASSIGN && plan.action != TASK_START);
     world_do(&plan);
     plan = world_plan();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
 
@@ -294,5 +292,5 @@ TEST(time_to_live_does_not_end_before_the_outcome_was_looked_at)
 
     world.observed.awaited = false;
     plan = world_plan();
-    ck_assert(plan.remove);
+    ck_assert(plan.action == TASK_DELETE);
 }

@@ -76,7 +76,7 @@ TEST_EACH(running_task_is_lost_with_its_proplet, RUNNING)
     plan = world_plan();
     ck_assert_int_eq(plan.status.phase, RUNNING[_i].phase);
     ck_assert_str_eq(plan.status.reason, RUNNING[_i].reason);
-    ck_assert_int_eq(plan.publish_stop, ends);
+    ck_assert_int_eq(plan.stop, ends);
     ck_assert_int_eq(plan.answer, ends ? ANSWER_MISSED : ANSWER_PENDING);
 }
 
@@ -144,11 +144,11 @@ TEST_EACH(scheduled_task_of_a_lost_proplet_moves_in_one_write, SCHEDULED)
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.status.phase, SCHEDULED[_i].phase);
-    ck_assert_int_eq(plan.assign, SCHEDULED[_i].moves);
+    ck_assert_int_eq(plan.action == TASK_ASSIGN, SCHEDULED[_i].moves);
     ck_assert_int_eq(plan.status.attempt, SCHEDULED[_i].moves ? 2 : 1);
     ck_assert_int_eq(str_equal(plan.status.assigned_proplet, WORLD_PROPLET), !SCHEDULED[_i].moves);
-    ck_assert_int_eq(plan.publish_stop, SCHEDULED[_i].started && SCHEDULED[_i].policy != LOST_WAIT);
-    ck_assert(!plan.publish_start);
+    ck_assert_int_eq(plan.stop, SCHEDULED[_i].started && SCHEDULED[_i].policy != LOST_WAIT);
+    ck_assert(plan.action != TASK_START);
 }
 
 TEST_GROUP("before and behind the start", world_set_up, world_tear_down);
@@ -164,8 +164,8 @@ TEST_TIMES(cordon_before_the_start_moves_the_task, 2)
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
-    ck_assert(!plan.publish_start && !plan.publish_stop);
-    ck_assert_int_eq(plan.assign, _i);
+    ck_assert(plan.action != TASK_START && !plan.stop);
+    ck_assert_int_eq(plan.action == TASK_ASSIGN, _i);
     if (_i) {
         ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
         ck_assert_int_eq(plan.status.attempt, 2);
@@ -203,7 +203,7 @@ TEST_TIMES(cordon_behind_the_start_changes_nothing, 3)
     let_all_fit();
     struct task_plan plan = world_plan();
 
-    ck_assert(!plan.assign);
+    ck_assert(plan.action != TASK_ASSIGN);
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
 }
@@ -218,7 +218,7 @@ TEST(what_nothing_confirms_waits_for_the_backlog)
 
     world.spec->daemon = false;
     plan = world_plan();
-    ck_assert(plan.publish_start);
+    ck_assert(plan.action == TASK_START);
 }
 
 static void suspend(void)
@@ -265,7 +265,7 @@ TEST_EACH(word_on_a_stop_is_not_taken_for_a_failure, STOPS)
 
     ck_assert_int_eq(plan.status.phase, STOPS[_i].phase);
     ck_assert_str_eq(plan.status.reason, STOPS[_i].reason);
-    ck_assert(!plan.publish_stop && !plan.publish_start);
+    ck_assert(!plan.stop && plan.action != TASK_START);
     ck_assert_uint_eq(plan.ack_up_to, 100);
 }
 
@@ -289,7 +289,7 @@ TEST(stop_of_a_start_whose_write_failed_begins_anew)
     world_result(WORLD_CHANNEL, CANCELLED);
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
@@ -319,7 +319,7 @@ TEST_EACH(nobody_is_lost_while_the_brake_holds, RUNNING)
     plan = world_plan();
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_str_eq(plan.status.reason, "FleetOffline");
-    ck_assert(!plan.publish_stop);
+    ck_assert(!plan.stop);
     ck_assert_uint_eq(plan.requeue_after_ms, HOUR_MS - LOST_MS);
     world_do(&plan);
     plan = world_plan();
@@ -360,6 +360,6 @@ TEST(scheduled_task_stays_while_the_brake_holds)
 
     world.observed.proplet.held_until_ms = 0;
     plan = world_plan();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
 }

@@ -45,7 +45,7 @@ TEST(restart_ends_an_attempt_and_the_next_is_on_the_same_proplet)
 
     ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
     ck_assert_str_eq(plan.status.reason, "DeviceRestarted");
-    ck_assert(plan.publish_stop && !plan.publish_start);
+    ck_assert(plan.stop && plan.action != TASK_START);
     ck_assert_int_eq(plan.answer, ANSWER_MISSED);
     ck_assert_uint_eq(plan.ack_up_to, 50);
     ck_assert_int_eq(plan.status.device_restarts.value, 1);
@@ -57,7 +57,7 @@ TEST(restart_ends_an_attempt_and_the_next_is_on_the_same_proplet)
     world_do(&plan);
     world.observed.candidates.last_selected = WORLD_PROPLET; /* beta's turn, but for this */
     plan = world_plan();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_int_eq(plan.status.attempt, 2);
     ck_assert_ptr_null(plan.status.reason);
@@ -75,7 +75,7 @@ TEST(proplet_that_does_not_fit_any_more_is_not_chosen_again)
     world.proplets[0].spec.unschedulable = true;
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
 }
 
@@ -137,7 +137,7 @@ TEST_TIMES(attempt_that_is_not_out_survives_a_restart, 2)
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.status.attempt, 1);
-    ck_assert(!plan.publish_stop);
+    ck_assert(!plan.stop);
     ck_assert_uint_eq(plan.ack_up_to, 50);
 }
 
@@ -151,7 +151,7 @@ TEST_TIMES(result_counts_whatever_side_of_the_restart_it_is_on, 2)
 
     ck_assert_int_eq(plan.status.phase, TASK_COMPLETED);
     ck_assert_uint_eq(plan.ack_up_to, _i ? 100 : 200);
-    ck_assert(!plan.publish_stop);
+    ck_assert(!plan.stop);
 }
 
 /* It says that it has started: before the restart that is nothing, behind it that it runs again. */
@@ -181,7 +181,7 @@ TEST(word_of_a_daemon_before_the_restart_does_not_hide_it)
     world.observed.restart.sequence = 200;
     plan = world_plan();
 
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
@@ -237,7 +237,7 @@ static void exhaust(void)
     for (int i = 0; i < 3; i++) {
         world_wait_ms(30000);
         struct task_plan plan = world_plan();
-        ck_assert(plan.publish_start);
+        ck_assert(plan.action == TASK_START);
         world_do(&plan);
     }
     world_wait_ms(30000);
@@ -255,7 +255,7 @@ TEST(attempt_without_a_sign_is_given_up_for_another_proplet)
 
     ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
     ck_assert_str_eq(plan.status.reason, "StartNotConfirmed");
-    ck_assert(plan.publish_stop);
+    ck_assert(plan.stop);
     ck_assert_int_eq(plan.answer, ANSWER_MISSED);
     ck_assert_int_eq(plan.status.failures, 0);
     for (int i = 0; i < 2; i++) {
@@ -263,7 +263,7 @@ TEST(attempt_without_a_sign_is_given_up_for_another_proplet)
         world.observed.candidates.last_selected = ""; /* alpha's turn, but for this */
         plan = world_plan();
     }
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
@@ -307,7 +307,7 @@ TEST_EACH(attempt_without_a_sign_fails_where_nothing_else_is_left, HOPELESS)
 
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_str_eq(plan.status.reason, "StartNotConfirmed");
-    ck_assert(plan.publish_stop);
+    ck_assert(plan.stop);
 }
 
 TEST(start_of_an_earlier_leader_is_one_of_the_four)
@@ -320,7 +320,7 @@ TEST(start_of_an_earlier_leader_is_one_of_the_four)
     while (world.status->phase == TASK_RUNNING) {
         world_wait_ms(30000);
         struct task_plan plan = world_plan();
-        starts += plan.publish_start;
+        starts += plan.action == TASK_START;
         world_do(&plan);
     }
     ck_assert_int_eq(starts, 3);
@@ -342,7 +342,7 @@ TEST(start_waits_until_the_device_has_settled)
 
     world.observed.may_start = true;
     plan = world_plan();
-    ck_assert(plan.publish_start);
+    ck_assert(plan.action == TASK_START);
 }
 
 TEST(repeat_waits_until_the_device_has_settled)
@@ -357,7 +357,7 @@ TEST(repeat_waits_until_the_device_has_settled)
 
     world.observed.may_start = true;
     plan = world_plan();
-    ck_assert(plan.publish_start);
+    ck_assert(plan.action == TASK_START);
 }
 
 /* It is back, and may have been away when the start came. */
@@ -393,6 +393,6 @@ TEST_EACH(device_that_is_back_has_five_seconds_to_say_what_it_queued, BACK)
 
     world_wait_ms(BACK[_i].repeat_ms);
     plan = world_plan();
-    ck_assert_int_eq(plan.publish_start, BACK[_i].repeat_ms != 0);
+    ck_assert_int_eq(plan.action == TASK_START, BACK[_i].repeat_ms != 0);
     ck_assert_int_eq(plan.status.attempt, 1);
 }

@@ -45,7 +45,7 @@ TEST_EACH(result_is_stored_as_it_came, VALUES)
     ck_assert_uint_eq(plan.ack_up_to, LAST);
     ck_assert(plan.has_payload);
     ck_assert_str_eq(plan.event->reason, "Completed");
-    ck_assert(!plan.publish_stop && !plan.publish_start);
+    ck_assert(!plan.stop && plan.action != TASK_START);
 }
 
 TEST_TIMES(error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop, 2)
@@ -61,7 +61,7 @@ TEST_TIMES(error_of_a_task_that_is_being_suspended_is_its_word_on_the_stop, 2)
     ck_assert_int_eq(plan.status.phase, _i ? TASK_INTERRUPTED : TASK_SCHEDULED);
     ck_assert_str_eq(plan.status.reason, "Suspended");
     ck_assert_ptr_null(plan.status.error);
-    ck_assert(!plan.publish_stop && !plan.has_payload);
+    ck_assert(!plan.stop && !plan.has_payload);
     ck_assert_uint_eq(plan.ack_up_to, LAST);
 }
 
@@ -281,7 +281,7 @@ TEST(daemon_that_reports_in_is_running)
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
-    ck_assert(!plan.publish_start);
+    ck_assert(plan.action != TASK_START);
     ck_assert(!plan.has_payload);
     ck_assert_uint_eq(plan.ack_up_to, LAST);
     ck_assert_ptr_null(plan.status.results);
@@ -331,7 +331,7 @@ TEST_TIMES(refused_status_is_replaced_by_one_without_payload, 2)
     world_assigned();
     world_result(WORLD_CHANNEL, "%s", MESSAGES[_i]);
     struct task_plan plan = world_plan();
-    struct task_plan minimal = task_plan_without_payload(world.arena, &world.observed, &plan);
+    struct task_plan minimal = world_conclude(&plan, SETBACK_UNSTORABLE, REASON_NONE, NULL);
 
     ck_assert_int_eq(minimal.status.phase, TASK_FAILED);
     ck_assert_str_eq(minimal.status.reason, "ResultRefused");

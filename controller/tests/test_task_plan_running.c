@@ -93,8 +93,8 @@ static void expect_repeat_after(int64_t timeout_ms)
 
     world_wait_ms(1);
     plan = world_plan();
-    ck_assert(plan.publish_start);
-    ck_assert(!plan.publish_stop && !plan.assign);
+    ck_assert(plan.action == TASK_START);
+    ck_assert(!plan.stop && plan.action != TASK_ASSIGN);
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_int_eq(plan.status.attempt, 1);
     ck_assert_int_eq(plan.requeue_after_ms, timeout_ms);
@@ -125,14 +125,14 @@ TEST(start_that_stays_without_a_sign_fails_after_three_repeats)
     for (int i = 0; i < 3; i++) {
         world_wait_ms(CONFIRM_MS);
         struct task_plan plan = world_plan();
-        ck_assert(plan.publish_start);
+        ck_assert(plan.action == TASK_START);
         world_do(&plan);
     }
     world_wait_ms(CONFIRM_MS);
     struct task_plan plan = world_plan();
 
-    ck_assert(!plan.publish_start);
-    ck_assert(plan.publish_stop);
+    ck_assert(plan.action != TASK_START);
+    ck_assert(plan.stop);
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
     ck_assert_str_eq(plan.status.reason, "StartNotConfirmed");
     ck_assert_int_eq(plan.answer, ANSWER_MISSED);
@@ -186,7 +186,7 @@ TEST(deadline_of_an_absent_device_passes_and_it_is_told)
     world.observed.proplet.ready = false;
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_stop);
+    ck_assert(plan.stop);
     ck_assert_int_eq(plan.status.phase, TASK_FAILED);
 }
 
@@ -246,7 +246,7 @@ TEST_TIMES(suspended_while_running_is_stopped_and_interrupted, 2)
     world.observed.proplet.ready = _i;
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_stop);
+    ck_assert(plan.stop);
     ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
     ck_assert_str_eq(plan.status.reason, "Suspended");
     ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
@@ -275,5 +275,5 @@ TEST_EACH(running_task_whose_proplet_was_deleted_does_not_wait_for_it, LOST)
     ck_assert_int_eq(plan.status.phase, LOST[_i].phase);
     ck_assert_str_eq(plan.status.reason, "PropletDeleted");
     ck_assert_str_eq(plan.event->reason, LOST[_i].event);
-    ck_assert(!plan.publish_stop && !plan.publish_start);
+    ck_assert(!plan.stop && plan.action != TASK_START);
 }

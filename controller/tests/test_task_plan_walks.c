@@ -250,7 +250,7 @@ static bool is_over(void)
 /* It stays so, but for a retry at its time, and for a run that was asked for. */
 static void check_after_the_end(const struct task_plan *plan)
 {
-    if (plan->new_run) {
+    if (plan->run_end) {
         ck_assert(world.observed.rerun);
         ck_assert(!str_equal(world.observed.rerun, world.status->observed_restart));
         ck_assert_int_eq(plan->status.phase, TASK_PENDING);
@@ -266,7 +266,7 @@ static void check_after_the_end(const struct task_plan *plan)
 /* Counted by what is stored, and by nothing that the plans remember. */
 static void check_counts(const struct task_plan *plan)
 {
-    if (plan->new_run) {
+    if (plan->run_end) {
         hidden.failures = 0;
         hidden.runs++;
     } else if (plan->status.phase == TASK_FAILED && world.status->phase != TASK_FAILED) {
@@ -283,18 +283,19 @@ static void check(const struct task_plan *plan)
     enum task_phase before = world.status->phase;
 
     check_result(plan);
-    if (plan->publish_start)
+    if (plan->action == TASK_START)
         check_start(plan);
-    ck_assert_int_eq(plan->status.attempt, world.status->attempt + plan->assign);
-    if (plan->assign) {
-        ck_assert(!plan->publish_start && world.observed.has_finalizer && !world.spec->suspend);
+    ck_assert_int_eq(plan->status.attempt, world.status->attempt + (plan->action == TASK_ASSIGN));
+    if (plan->action == TASK_ASSIGN) {
+        ck_assert(plan->action != TASK_START && world.observed.has_finalizer &&
+                  !world.spec->suspend);
         hidden.starts = 0;
     }
     if (before == TASK_COMPLETED || before == TASK_FAILED)
         check_after_the_end(plan);
-    if (plan->remove)
+    if (plan->action == TASK_DELETE)
         ck_assert(is_over());
-    if (plan->release)
+    if (plan->action >= TASK_RELEASE)
         ck_assert(world.observed.deleted_us && world.observed.has_finalizer);
 }
 
@@ -340,7 +341,8 @@ static void check_rest(const struct task_plan *plan)
 
 static bool is_rest(const struct task_plan *plan)
 {
-    bool acts = plan->add_finalizer || plan->publish_start || plan->publish_stop || plan->release;
+    bool acts = plan->action == TASK_ADD_FINALIZER || plan->action == TASK_START || plan->stop ||
+                plan->action >= TASK_RELEASE;
 
     return !acts && (world.observed.deleted_us || /* no status is written any more */
                      json_equal(task_status_encode(world.arena, &plan->status),
@@ -359,12 +361,12 @@ static bool reconcile(void)
         return true;
     }
 
-    if (hidden.broker_away && (plan.publish_start || world.observed.deleted_us)) {
-        hidden.starts -= plan.publish_start;
+    if (hidden.broker_away && (plan.action == TASK_START || world.observed.deleted_us)) {
+        hidden.starts -= plan.action == TASK_START;
         world.observed.result_count = 0;
         return true; /* woken by the reconnect */
     }
-    plan.publish_stop &= !hidden.broker_away;
+    plan.stop &= !hidden.broker_away;
     if (hidden.conflict) {
         hidden.conflict = false;
         world_act(&plan);

@@ -55,7 +55,7 @@ TEST(a_scheduled_task_gets_its_job_and_nothing_is_written)
     scheduled();
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.create_workload && !plan.publish_start);
+    ck_assert(plan.action == TASK_CREATE_WORKLOAD && plan.action != TASK_START);
     world_expect_rest(&plan);
     ck_assert_uint_eq(plan.requeue_after_ms, WORKLOAD_BACKSTOP_MS);
 }
@@ -63,9 +63,9 @@ TEST(a_scheduled_task_gets_its_job_and_nothing_is_written)
 TEST(without_mqtt_a_task_with_an_image_goes_to_a_proplet_of_type_k8s)
 {
     world.observed.mqtt_configured = false;
-    ck_assert(world_plan().assign);
+    ck_assert(world_plan().action == TASK_ASSIGN);
     world.spec->image_url = "https://files/a.wasm";
-    ck_assert(!world_plan().assign);
+    ck_assert(world_plan().action != TASK_ASSIGN);
     world.spec->image_url = "registry/add:1";
     world.proplets[0].spec.type = PROPLET_EXTERNAL;
     struct task_plan plan = world_plan();
@@ -80,7 +80,7 @@ TEST(a_container_that_started_makes_it_running)
 
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
     ck_assert_str_eq(world_condition(&plan, "Started"), "True ContainerStarted: ");
-    ck_assert(!plan.create_workload);
+    ck_assert(plan.action != TASK_CREATE_WORKLOAD);
     world_do(&plan);
     plan = world_plan();
     world_expect_rest(&plan);
@@ -183,7 +183,7 @@ TEST(a_pod_disrupted_before_it_was_seen_running_has_its_next_attempt_at_once)
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert_int_eq(plan.status.attempt, 2);
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
-    ck_assert(plan.assign && !plan.create_workload);
+    ck_assert(plan.action == TASK_ASSIGN && plan.action != TASK_CREATE_WORKLOAD);
 }
 
 TEST(a_run_survives_so_many_disruptions_and_none_with_policy_fail)
@@ -214,12 +214,12 @@ TEST(a_deadline_and_a_suspend_are_written_before_the_job_goes)
     pass_the_deadline();
     struct task_plan plan = world_plan();
     ck_assert_str_eq(plan.status.reason, "DeadlineExceeded");
-    ck_assert(!plan.publish_stop);
+    ck_assert(!plan.stop);
 
     world_suspended();
     plan = world_plan();
     ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
-    ck_assert(!plan.publish_stop);
+    ck_assert(!plan.stop);
     ck_assert(!task_workload_is_leftover(&world.observed, 1, false));
     world_do(&plan);
     ck_assert(task_workload_is_leftover(&world.observed, 1, false));
@@ -239,7 +239,8 @@ TEST(a_deleted_task_waits_for_nobody)
     world.observed.deleted_us = world.observed.now_us;
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.release && !plan.publish_stop);
+    ck_assert_int_eq(plan.action, TASK_RELEASE);
+    ck_assert(!plan.stop);
     ck_assert(task_workload_is_leftover(&world.observed, 1, false));
     ck_assert(task_workload_is_leftover(&world.observed, 1, true));
 }
@@ -315,13 +316,14 @@ TEST_EACH(a_job_has_the_deadline_of_its_task_from_when_its_container_runs, DEADL
 TEST(what_is_refused_is_told_once_and_tried_again_after_a_minute)
 {
     scheduled();
-    struct task_plan plan = task_plan_workload_refused(world.arena, &world.observed,
-                                                       REASON_NAME_TAKEN, "Job 'x' is not ours");
+    struct task_plan made = world_plan();
+    struct task_plan plan =
+        world_conclude(&made, SETBACK_HELD_UP, REASON_NAME_TAKEN, "Job 'x' is not ours");
 
     ck_assert_str_eq(world_condition(&plan, "Started"), "False NameTaken: Job 'x' is not ours");
     ck_assert_ptr_null(plan.event);
     ck_assert_uint_eq(plan.requeue_after_ms, TASK_WORKLOAD_RETRY_MS);
     world_do(&plan);
-    plan = task_plan_workload_refused(world.arena, &world.observed, REASON_NAME_TAKEN, "again");
+    plan = world_conclude(&made, SETBACK_HELD_UP, REASON_NAME_TAKEN, "again");
     world_expect_rest(&plan);
 }

@@ -180,10 +180,10 @@ TEST(at_its_time_it_begins_again_with_the_next_attempt_and_keeps_the_count)
     ck_assert_ptr_null(plan.status.error);
     ck_assert_ptr_null(plan.status.assigned_proplet);
     ck_assert_int_eq(plan.status.finished_at_us, 0);
-    ck_assert(!plan.new_run);
+    ck_assert(!plan.run_end);
     world_do(&plan);
     plan = world_plan();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.attempt, 2);
     ck_assert_int_eq(plan.status.run, 0);
 }

@@ -31,7 +31,7 @@ TEST_EACH(new_value_restarts_a_finished_task_with_all_counts_of_a_run_at_zero, E
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.status.phase, TASK_PENDING);
-    ck_assert(plan.new_run);
+    ck_assert(plan.run_end);
     ck_assert_int_eq(plan.status.run, 1);
     ck_assert_int_eq(plan.status.attempt, 1);
     ck_assert_int_eq(plan.status.prior_attempts.value, 1);
@@ -45,7 +45,7 @@ TEST_EACH(new_value_restarts_a_finished_task_with_all_counts_of_a_run_at_zero, E
     ck_assert_ptr_null(plan.status.assigned_proplet);
     world_do(&plan);
     plan = world_plan();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.attempt, 2);
 }
 

@@ -61,7 +61,7 @@ TEST(schedule_that_is_taken_away_lets_it_run_at_once)
     world.spec->is_recurring = false;
     struct task_plan plan = schedule_step();
 
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.next_run_us, 0);
 }
 
@@ -82,7 +82,7 @@ TEST(schedule_alone_runs_once)
     world_expect_rest(&plan);
     world_wait_ms(HOUR_MS);
     plan = world_plan();
-    ck_assert(plan.remove);
+    ck_assert(plan.action == TASK_DELETE);
 }
 
 TEST(recurring_task_has_no_end_to_count_from)
@@ -91,11 +91,11 @@ TEST(recurring_task_has_no_end_to_count_from)
     schedule_run_to(TASK_COMPLETED);
     schedule_step();
     struct task_plan plan = world_plan();
-    ck_assert(!plan.remove);
+    ck_assert(plan.action != TASK_DELETE);
     world_suspended();
     schedule_step();
     plan = world_plan();
-    ck_assert(!plan.remove);
+    ck_assert(plan.action != TASK_DELETE);
 }
 
 TEST(clock_that_is_set_back_runs_nothing_twice)
@@ -120,7 +120,7 @@ TEST(run_that_is_asked_for_by_hand_begins_at_once_and_is_not_too_late)
     schedule_expect_begun(&plan, 2, "2026-11-21T10:50:01Z");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T11:30:00Z");
     plan = schedule_step();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
 }
 
 /* ---- schedules that cannot be told ---- */

@@ -27,11 +27,11 @@ TEST(it_never_runs_at_its_creation_but_at_the_next_time)
     plan = schedule_step();
     schedule_expect_begun(&plan, 1, "2026-11-21T10:30:00Z");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T11:30:00Z");
-    ck_assert(!plan.new_run);
+    ck_assert(!plan.run_end);
     ck_assert_ptr_null(plan.event);
     ck_assert(task_needs_candidates(&world.observed));
     plan = world_plan();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.attempt, 1);
 }
 
@@ -81,8 +81,8 @@ TEST_EACH(it_rests_with_its_results_until_the_next_run_which_has_another_id, END
     world_wait_ms(HOUR_MS);
     plan = schedule_step();
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
-    ck_assert(plan.new_run);
-    ck_assert_int_eq(plan.run_end.reason, REASON_NONE);
+    ck_assert(plan.run_end);
+    ck_assert_int_eq(plan.run_end->reason, REASON_NONE);
     ck_assert_ptr_null(plan.status.results);
     ck_assert_ptr_null(plan.status.error);
     ck_assert_int_eq(plan.status.failures, 0);
@@ -161,7 +161,7 @@ TEST_EACH(forbid_leaves_out_what_comes_during_a_run, OPEN)
     ck_assert_int_eq(plan.status.attempt, before.attempt);
     schedule_expect_time(plan.status.last_run_us, "2026-11-21T10:30:00Z");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T12:30:00Z");
-    ck_assert(!plan.publish_stop && !plan.new_run);
+    ck_assert(!plan.stop && !plan.run_end);
     ck_assert_str_eq(plan.event->reason, "Skipped");
     plan = schedule_step();
     ck_assert_ptr_ne(plan.event, &TASK_EVENT_RUN_SKIPPED);
@@ -179,7 +179,7 @@ TEST_EACH(replace_begins_the_next_run, OPEN)
     if (running) { /* in two steps, with the time due in between */
         ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
         ck_assert_str_eq(plan.status.reason, reason_text(REASON_REPLACED));
-        ck_assert(plan.publish_stop && !plan.new_run);
+        ck_assert(plan.stop && !plan.run_end);
         schedule_expect_time(plan.status.next_run_us, "2026-11-21T11:30:00Z");
         plan = schedule_step();
     }
@@ -188,16 +188,16 @@ TEST_EACH(replace_begins_the_next_run, OPEN)
     ck_assert_int_eq(plan.status.failures, 0);
     schedule_expect_time(plan.status.last_run_us, "2026-11-21T11:30:00Z");
     schedule_expect_time(plan.status.next_run_us, "2026-11-21T12:30:00Z");
-    ck_assert(plan.new_run);
+    ck_assert(plan.run_end);
     ck_assert(str_is_empty(plan.status.assigned_proplet));
     if (OPEN[_i] == TASK_PENDING || OPEN[_i] == TASK_SCHEDULED) {
-        ck_assert_int_eq(plan.run_end.phase, TASK_SKIPPED);
-        ck_assert_int_eq(plan.run_end.reason, REASON_REPLACED);
+        ck_assert_int_eq(plan.run_end->phase, TASK_SKIPPED);
+        ck_assert_int_eq(plan.run_end->reason, REASON_REPLACED);
     }
 
     world.observed.candidates.len = 1;
     plan = schedule_step();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.attempt, attempts + 1);
 }
 
@@ -209,8 +209,8 @@ TEST(replaced_start_that_may_be_out_is_stopped)
     world.observed.backlog_drained = true;
     struct task_plan plan = world_plan();
 
-    ck_assert(plan.publish_stop);
-    ck_assert_int_eq(plan.run_end.phase, TASK_INTERRUPTED);
+    ck_assert(plan.stop);
+    ck_assert_int_eq(plan.run_end->phase, TASK_INTERRUPTED);
     ck_assert_int_eq(plan.status.run, 2);
 }
 
@@ -287,24 +287,24 @@ TEST(run_that_no_proplet_takes_in_time_is_left_out)
     schedule_run_to(TASK_PENDING);
     world.observed.candidates.len = 0;
     struct task_plan plan = schedule_step();
-    ck_assert(plan.wait_for_room);
+    ck_assert(plan.action == TASK_AWAIT_CAPACITY);
     ck_assert_uint_eq(plan.requeue_after_ms, MINUTE_MS);
     world_wait_ms(MINUTE_MS);
     plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_PENDING);
-    ck_assert_int_eq(plan.run_end.phase, TASK_SKIPPED);
-    ck_assert_int_eq(plan.run_end.reason, REASON_START_DEADLINE);
-    ck_assert(plan.new_run);
+    ck_assert_int_eq(plan.run_end->phase, TASK_SKIPPED);
+    ck_assert_int_eq(plan.run_end->reason, REASON_START_DEADLINE);
+    ck_assert(plan.run_end);
     ck_assert_str_eq(plan.event->reason, "Skipped");
 
     world.observed.candidates.len = 1;
     plan = schedule_step();
     ck_assert_str_eq(plan.status.reason, reason_text(REASON_SCHEDULE));
-    ck_assert(!plan.assign);
+    ck_assert(plan.action != TASK_ASSIGN);
     world_wait_ms(HOUR_MS - MINUTE_MS);
     plan = schedule_step();
     schedule_expect_begun(&plan, 2, "2026-11-21T11:30:00Z");
-    ck_assert(!plan.new_run); /* the one before is in the history already */
+    ck_assert(!plan.run_end); /* the one before is in the history already */
     ck_assert_int_eq(plan.status.finished_at_us, 0);
 }
 
@@ -317,7 +317,7 @@ TEST(run_that_started_once_has_met_its_deadline)
     struct task_plan plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_PENDING);
     plan = world_plan();
-    ck_assert(plan.assign);
+    ck_assert(plan.action == TASK_ASSIGN);
     ck_assert_int_eq(plan.status.run, 1);
 
     world_do(&plan); /* the second start of the run is not out, and too late by far */
@@ -351,8 +351,8 @@ TEST(run_that_its_dependencies_skip_is_left_out_and_the_next_one_comes)
     world.observed.dependencies = (struct dependencies){ .items = &FAILED, .len = 1 };
     struct task_plan plan = schedule_step();
     ck_assert_int_eq(plan.status.phase, TASK_PENDING);
-    ck_assert_int_eq(plan.run_end.phase, TASK_SKIPPED);
-    ck_assert_int_eq(plan.run_end.reason, REASON_SKIPPED);
+    ck_assert_int_eq(plan.run_end->phase, TASK_SKIPPED);
+    ck_assert_int_eq(plan.run_end->reason, REASON_SKIPPED);
     ck_assert_str_eq(plan.event->reason, "Skipped");
     ck_assert(!task_awaits_dependencies(&world.observed.task));
     world.observed.dependencies = (struct dependencies){ 0 };

@@ -46,7 +46,7 @@ static void check_times(const struct task_plan *plan, int64_t from_us, int64_t u
     ck_assert(plan->status.last_run_us > walk.begun_us);
     ck_assert(plan->status.last_run_us >= from_us && plan->status.last_run_us < until_us);
     ck_assert(plan->status.last_run_us <= world.observed.now_us);
-    ck_assert_int_eq(plan->new_run,
+    ck_assert_int_eq(plan->run_end != NULL,
                      world.status->run > 0 &&
                          !(world.status->phase == TASK_PENDING && world.status->finished_at_us));
     walk.begun_us = plan->status.last_run_us;
@@ -57,9 +57,9 @@ static void check(const struct task_plan *plan, bool written)
     int64_t from_us = world.status->next_run_us;
     bool unchanged = plan->status.next_run_us == from_us;
 
-    ck_assert(!plan->remove && plan->status.phase != TASK_SKIPPED);
+    ck_assert(plan->action != TASK_DELETE && plan->status.phase != TASK_SKIPPED);
     if (plan->status.run != world.status->run)
-        ck_assert(!plan->assign && !plan->publish_start);
+        ck_assert(plan->action != TASK_ASSIGN && plan->action != TASK_START);
     if (plan->status.next_run_us <= world.observed.now_us)
         ck_assert(unchanged); /* it is due still, or nobody has looked yet */
     if (written && from_us && !unchanged)
@@ -77,7 +77,7 @@ static void look(bool written)
         world_do(&plan);
     else
         world_act(&plan);
-    if (plan.assign && written)
+    if (plan.action == TASK_ASSIGN && written)
         world.observed.proplet = (struct observed_proplet){
             .exists = true,
             .ready = true,

@@ -39,27 +39,30 @@ int64_t broadcast_quorum(const struct task_spec *spec, size_t total)
     return spec->broadcast_quorum.set ? spec->broadcast_quorum.value : (int64_t)total;
 }
 
-void broadcast_fail_target(struct arena *arena, const struct task_observed *observed,
-                           struct task_plan *plan, size_t i, enum reason reason,
-                           const char *message)
+static void fail_unsendable(const struct task_observed *observed, struct task_plan *plan)
 {
-    struct task_target *target = &targets_of(plan)[i];
-
-    *target = plan->actions[i].before;
-    target->phase = TARGET_FAILED;
-    target->finished_at_us = observed->now_us;
-    target->reason = reason_text(reason);
-    target->error = arena_strdup(arena, message);
+    for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
+        const struct target_action *action = &plan->targets[i];
+        struct task_target *target = &targets_of(plan)[i];
+        if (!action->unsendable)
+            continue;
+        *target = action->before;
+        target->phase = TARGET_FAILED;
+        target->finished_at_us = observed->now_us;
+        target->reason = reason_text(action->unsendable);
+        target->error = action->message;
+    }
 }
 
 /* ---- what was not published did not happen ---- */
 
 static void take_back(struct task_plan *plan, size_t i)
 {
-    struct target_action *action = &plan->actions[i];
+    struct target_action *action = &plan->targets[i];
 
     targets_of(plan)[i] = action->before;
-    action->chosen = false;
+    if (action->action == TASK_ASSIGN)
+        action->action = TASK_WRITE;
     action->answer = ANSWER_PENDING;
     if (action->first_mail && action->first_mail <= plan->ack_up_to)
         plan->ack_up_to = action->first_mail - 1;
@@ -71,7 +74,7 @@ static bool take_back_undone(struct task_plan *plan)
     bool any = false;
 
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        if (!plan->actions[i].undone)
+        if (!plan->targets[i].undone)
             continue;
         take_back(plan, i);
         any = true;
@@ -80,20 +83,26 @@ static bool take_back_undone(struct task_plan *plan)
         return false;
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
         if (targets_of(plan)[i].phase == TARGET_INTERRUPTED &&
-            target_is_open(&plan->actions[i].before))
+            target_is_open(&plan->targets[i].before))
             take_back(plan, i);
     }
     return true;
 }
 
-static bool all_released(const struct task_plan *plan)
+/* Of a deleted broadcast: it is released when all of its targets are. */
+static enum task_action released(const struct task_plan *plan)
 {
+    enum task_action ret = TASK_RELEASE;
+
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        const struct target_action *action = &plan->actions[i];
-        if (!action->release && (!action->release_if_stopped || action->undone))
-            return false;
+        const struct target_action *action = &plan->targets[i];
+        if (action->action == TASK_RELEASE_UNCONFIRMED)
+            ret = TASK_RELEASE_UNCONFIRMED;
+        else if (action->action != TASK_RELEASE &&
+                 (action->action != TASK_RELEASE_IF_STOPPED || action->undone))
+            return TASK_HOLD;
     }
-    return true;
+    return ret;
 }
 
 /* ---- answers ---- */
@@ -124,7 +133,7 @@ static void keep_answers(struct arena *arena, struct task_plan *plan)
     size_t kept = 0, bytes = 0;
 
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        const struct task_target *before = &plan->actions[i].before;
+        const struct task_target *before = &plan->targets[i].before;
         if (!before->result_bytes.set || before->omitted)
             continue;
         kept++;
@@ -132,7 +141,7 @@ static void keep_answers(struct arena *arena, struct task_plan *plan)
     }
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
         struct task_target *target = &targets_of(plan)[i];
-        if (!target_is_open(&plan->actions[i].before) || target_is_open(target) ||
+        if (!target_is_open(&plan->targets[i].before) || target_is_open(target) ||
             (!target->results && !target->error))
             continue;
         size_t len = answer_len(arena, target);
@@ -161,8 +170,8 @@ static void owe_stops(struct arena *arena, const struct task_observed *observed,
                       struct task_plan *plan)
 {
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        const struct target_action *action = &plan->actions[i];
-        if (action->publish_stop && !action->undone && !target_is_open(&targets_of(plan)[i]) &&
+        const struct target_action *action = &plan->targets[i];
+        if (action->stop && !action->undone && !target_is_open(&targets_of(plan)[i]) &&
             observed->parts[i].proplet.exists && !observed->parts[i].proplet.ready)
             owed_stop_note(arena, &observed->parts[i], &plan->status);
     }
@@ -203,11 +212,11 @@ static void finish_ordered(struct arena *arena, const struct task_observed *obse
     switch (plan->end) {
     case BROADCAST_STOPPED_BY_OWNER:
         (void)task_obey_order(arena, &whole, plan);
-        plan->publish_stop = false; /* each target was told */
+        plan->stop = false; /* each target was told */
         return;
     case BROADCAST_RESCHEDULED:
         (void)task_plan_schedule(arena, &whole, plan);
-        plan->publish_stop = false;
+        plan->stop = false;
         return;
     case BROADCAST_SUSPENDED:
         if (running)
@@ -230,7 +239,7 @@ static const struct task_observed *first_open(const struct task_observed *observ
                                               const struct task_plan *plan, size_t *ret)
 {
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        if (target_is_open(&plan->actions[i].before) && target_is_open(&targets_of(plan)[i])) {
+        if (target_is_open(&plan->targets[i].before) && target_is_open(&targets_of(plan)[i])) {
             *ret = i;
             return &observed->parts[i];
         }
@@ -267,8 +276,9 @@ void broadcast_settle(struct arena *arena, const struct task_observed *observed,
     const struct task_spec *spec = &observed->task.spec;
     size_t total = plan->status.broadcast_results.len;
 
+    fail_unsendable(observed, plan);
     if (observed->deleted_us) {
-        plan->release = all_released(plan);
+        plan->action = released(plan);
         return;
     }
     keep_answers(arena, plan);

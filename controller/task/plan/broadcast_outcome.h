@@ -12,8 +12,3 @@ struct broadcast_tally broadcast_count(const struct task_status *status);
 
 /* So many of total have to answer without error. */
 int64_t broadcast_quorum(const struct task_spec *spec, size_t total);
-
-/* The start of this target can never be sent. */
-void broadcast_fail_target(struct arena *arena, const struct task_observed *observed,
-                           struct task_plan *plan, size_t i, enum reason reason,
-                           const char *message);

@@ -31,7 +31,7 @@ bool broadcast_is_active(const struct task_observed *observed)
 static void wait_for(struct arena *arena, const struct task_observed *observed,
                      struct task_plan *plan, enum reason reason, const char *message)
 {
-    plan->wait_for_room = true;
+    plan->action = TASK_AWAIT_CAPACITY;
     plan->refusal = (struct schedule_refusal){ reason, message };
     task_wait(arena, observed, plan, reason, message);
 }
@@ -107,7 +107,7 @@ static void start_anew(const struct task_observed *part, int64_t *next_index,
         .index = (*next_index)++,
         .restarts = plan->status.device_restarts,
     };
-    action->chosen = true;
+    action->action = TASK_ASSIGN;
 }
 
 static void end_target(const struct task_observed *part, struct task_target *target,
@@ -168,7 +168,7 @@ static void translate(const struct task_observed *part, int64_t *next_index, boo
         end_interrupted(part, next_index, plan, target, action);
     else if (gone)
         lose(part, target);
-    else if (plan->assign)
+    else if (plan->action == TASK_ASSIGN)
         start_anew(part, next_index, plan, target, action);
     else if (status->phase == TASK_COMPLETED)
         end_target(part, target, TARGET_COMPLETED, NULL, NULL);
@@ -214,15 +214,15 @@ static void plan_target(struct arena *arena, const struct task_observed *part,
                         size_t i)
 {
     struct task_target *target = &targets_of(&plan->status)[i];
-    struct target_action *action = &plan->actions[i];
+    struct target_action *action = &plan->targets[i];
     struct task_plan one = plan_part(arena, part, order);
     bool stopping = order == TARGET_STOPS;
 
     *action = (struct target_action){
         .before = action->before,
+        .action = one.action,
         /* Once is enough: what is stopped stays so until it is started again. */
-        .publish_stop = one.publish_stop && !(stopping && part->attempt.stop_sent_ms),
-        .publish_start = one.publish_start,
+        .stop = one.stop && !(stopping && part->attempt.stop_sent_ms),
         .answer = one.answer,
         .first_mail = first_mail(part),
     };
@@ -253,13 +253,16 @@ static void limit(const struct task_observed *observed, struct task_plan *plan)
     size_t starts = 0, stops = 0;
 
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        struct target_action *action = &plan->actions[i];
-        starts += action->publish_start;
-        stops += action->publish_stop;
-        if ((!action->publish_start || starts <= BROADCAST_STARTS_A_TURN) &&
-            (!action->publish_stop || stops <= BROADCAST_STOPS_A_TURN))
+        struct target_action *action = &plan->targets[i];
+        bool starting = action->action == TASK_START;
+        starts += starting;
+        stops += action->stop;
+        if ((!starting || starts <= BROADCAST_STARTS_A_TURN) &&
+            (!action->stop || stops <= BROADCAST_STOPS_A_TURN))
             continue;
-        action->publish_start = action->publish_stop = false;
+        if (starting)
+            action->action = TASK_WRITE;
+        action->stop = false;
         action->undone = true;
         task_requeue_at(observed, plan, observed->now_ms);
     }
@@ -305,9 +308,10 @@ static void begin(struct arena *arena, const struct task_observed *observed, str
 
     memcpy(targets, old->items, old->len * sizeof(*targets));
     plan->status.broadcast_results.items = targets;
-    plan->actions = arena_array(arena, struct target_action, old->len);
+    plan->action = TASK_TELL_TARGETS;
+    plan->targets = arena_array(arena, struct target_action, old->len);
     for (size_t i = 0; i < old->len; i++)
-        plan->actions[i].before = targets[i];
+        plan->targets[i].before = targets[i];
     take_mail(observed, plan);
 }
 
@@ -318,7 +322,7 @@ void broadcast_plan(struct arena *arena, const struct task_observed *observed,
     int64_t next_index = index_after(&observed->task.status);
 
     if (!observed->has_finalizer) { /* taken off by hand; answers stay in the inbox meanwhile */
-        plan->add_finalizer = true;
+        plan->action = TASK_ADD_FINALIZER;
         return;
     }
     begin(arena, observed, plan);
@@ -327,7 +331,7 @@ void broadcast_plan(struct arena *arena, const struct task_observed *observed,
                               : awaited                      ? TARGET_HOLDS
                                                              : TARGET_GOES_ON;
     for (size_t i = 0; i < old->len; i++) {
-        if (target_is_open(&plan->actions[i].before))
+        if (target_is_open(&plan->targets[i].before))
             plan_target(arena, &observed->parts[i], order, &next_index, plan, i);
     }
 
@@ -340,7 +344,7 @@ void broadcast_plan(struct arena *arena, const struct task_observed *observed,
         memcpy(rejected, plan->rejected, sizeof(rejected));
         plan->end = BROADCAST_QUORUM;
         for (size_t i = 0; i < old->len; i++) {
-            if (target_is_open(&plan->actions[i].before) &&
+            if (target_is_open(&plan->targets[i].before) &&
                 may_be_stopped(&observed->parts[i], &targets_of(&plan->status)[i]))
                 plan_target(arena, &observed->parts[i], TARGET_STOPS, &next_index, plan, i);
         }
@@ -354,19 +358,17 @@ void broadcast_plan_deletion(struct arena *arena, const struct task_observed *ob
 {
     begin(arena, observed, plan);
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        struct target_action *action = &plan->actions[i];
+        struct target_action *action = &plan->targets[i];
         if (!target_is_open(&action->before)) {
-            action->release = true;
+            action->action = TASK_RELEASE;
             continue;
         }
         struct task_plan one = plan_part(arena, &observed->parts[i], TARGET_GOES_ON);
-        action->publish_stop = one.publish_stop;
-        action->release = one.release;
+        action->action = one.action;
+        action->stop = one.stop;
         action->first_mail = first_mail(&observed->parts[i]);
-        action->release_if_stopped = one.release_if_stopped;
         if (one.requeue_after_ms)
             task_requeue_at(observed, plan, observed->now_ms + one.requeue_after_ms);
-        plan->stop_unconfirmed |= one.stop_unconfirmed;
     }
     limit(observed, plan);
 }

@@ -36,18 +36,6 @@ enum target_order {
     TARGET_STOPS,
 };
 
-/* What is done about a target; in plan->actions at its position. */
-struct target_action {
-    struct task_target before;
-    bool publish_stop;
-    bool publish_start;
-    bool chosen; /* it has a new index: no earlier leader knows it */
-    bool release, release_if_stopped;
-    enum task_answer answer;
-    uint64_t first_mail; /* that it is about; 0: none */
-    bool undone;         /* set by the reconciler: it could not be published */
-};
-
 /* Scheduled or running with targets. */
 bool broadcast_is_active(const struct task_observed *observed);
 bool target_is_open(const struct task_target *target);
@@ -63,5 +51,5 @@ void broadcast_plan_deletion(struct arena *arena, const struct task_observed *ob
 /* After publishing: what that makes of the Task. */
 void broadcast_settle(struct arena *arena, const struct task_observed *observed,
                       struct task_plan *plan);
-/* See task_plan_without_payload. */
+/* See SETBACK_UNSTORABLE. */
 void broadcast_omit_answers(struct task_plan *plan);

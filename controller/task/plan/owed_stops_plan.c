@@ -35,7 +35,7 @@ static void note_own(struct arena *arena, const struct task_observed *observed,
                 plan->status.attempt != observed->task.status.attempt ||
                 str_is_empty(plan->status.assigned_proplet);
 
-    if (plan->publish_stop && ends && observed->proplet.exists && !observed->proplet.ready)
+    if (plan->stop && ends && observed->proplet.exists && !observed->proplet.ready)
         owed_stop_note(arena, observed, &plan->status);
 }
 

@@ -176,33 +176,77 @@ enum broadcast_end {
     BROADCAST_RESCHEDULED, /* its next run is due, or it is too late for this one */
     BROADCAST_QUORUM,
 };
-struct target_action; /* broadcast_plan.h */
+/* What is done about a Task in one reconcile, beside writing its status: one of these. */
+enum task_action {
+    TASK_WRITE,         /* nothing beside the status */
+    TASK_ADD_FINALIZER, /* and nothing else: the reply wakes the Task again */
+    TASK_DELETE,        /* the object, whose time to live is over; and nothing else */
+    TASK_ASSIGN, /* the status holds a choice, which is assumed before the status is written */
+    TASK_AWAIT_CAPACITY,  /* no Proplet fits: it enters the scheduling queue before that write */
+    TASK_START,           /* its start is published */
+    TASK_CREATE_WORKLOAD, /* what it runs as is made, unless it is there */
+    TASK_TELL_TARGETS, /* starts and stops of a broadcast are published, see task_plan_conclude */
+    TASK_HOLD,         /* deleted: it waits for its device, and no status is written any more */
+    TASK_RELEASE,      /* deleted: its finalizer is removed */
+    TASK_RELEASE_IF_STOPPED,  /* the same, once the stop is out: a daemon does not answer one */
+    TASK_RELEASE_UNCONFIRMED, /* the same, although its device did not confirm the stop in time */
+    TASK_ACTIONS,
+};
+
+/* What a plan may have beside its action; a set. */
+enum task_companion {
+    WITH_STOP = 1,
+    WITH_PHASE = 2, /* the phase changes */
+    WITH_EVENT = 4,
+    WITH_EARLIER = 8,
+    WITH_RUN_END = 16,
+    WITH_ANSWER = 32,
+    WITH_PAYLOAD = 64,
+    WITH_OWED = 128, /* stops that are owed are due */
+    WITH_TARGETS = 256,
+    WITH_REFUSAL = 512,
+};
+
+/* What is done about one target of a broadcast, and what came of it. */
+struct target_action {
+    struct task_target before;
+    enum task_action action; /* as if the target were a Task; ASSIGN: it has a new index */
+    bool stop;
+    enum task_answer answer;
+    uint64_t first_mail; /* the first message that it is about; 0: none */
+
+    /* Set by whoever acts. */
+    bool undone;            /* it could not be published */
+    enum reason unsendable; /* its start can never be published; REASON_NONE: it can */
+    const char *message;
+};
+
+/* What came of the action, if that is not what was planned. */
+enum task_setback_kind {
+    SETBACK_NONE,
+    SETBACK_FAILED,     /* its start can never be sent, or its workload never be made: it fails */
+    SETBACK_HELD_UP,    /* what it runs as cannot be made for now */
+    SETBACK_UNSTORABLE, /* the API server does not take the status, which has a payload */
+};
+struct task_setback {
+    enum task_setback_kind kind;
+    enum reason reason;
+    const char *message;
+};
 
 struct task_plan {
-    /* In this order; each that is set is done, and an error ends it there. */
-    bool new_run; /* the status that is stored goes to the history, as run_end says */
-    struct run_end run_end;
-    bool add_finalizer; /* and nothing else: the reply wakes the Task again */
-    bool publish_stop;
-    bool publish_start;
-    bool create_workload; /* of this attempt, unless it is there */
-    bool wait_for_room;   /* no Proplet fits: to enter the wait list before it is written */
-    struct schedule_refusal refusal; /* if so: why */
-    bool assign;             /* the new status holds a choice: to be assumed before it is written */
-    bool remove;             /* delete the object: its time to live is over */
-    bool release;            /* remove the finalizer; nothing is written after it */
-    bool release_if_stopped; /* the same, if the stop could be published: a daemon says no word */
+    enum task_action action;
+    bool stop; /* its device is told to stop first, and only a deleted Task goes on without that */
+    struct schedule_refusal refusal; /* AWAIT_CAPACITY: why no Proplet fits */
+    struct target_action *targets;   /* TELL_TARGETS: one for each target; NULL otherwise */
+    enum broadcast_end end;          /* TELL_TARGETS */
 
     struct task_status status; /* as it is to be stored */
-
+    const struct run_end
+        *run_end;              /* how the stored run ended, as a new one begins; NULL: none does */
     const struct event *event; /* of a transition; NULL: none */
-    bool started;              /* no write has told the start yet: this one does */
-    size_t missed; /* times of the schedule that passed before this run; counted to a limit */
-    bool
-        stop_unconfirmed; /* a deleted Task is let go although its device did not confirm the stop */
-
-    struct target_action *actions; /* of a broadcast, one a target; NULL: it is none */
-    enum broadcast_end end;
+    const struct event *earlier; /* the start, which no write has told yet; NULL: none */
+    size_t missed;  /* times of the schedule that passed before this run; counted to a limit */
     bool *owed_due; /* of status.lostAttempts as observed: to be told to stop now; NULL: none */
 
     size_t rejected[RESULT_VERDICTS];

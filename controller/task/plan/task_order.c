@@ -44,7 +44,7 @@ bool task_obey_order(struct arena *arena, const struct task_observed *observed,
         return false;
     if (task_may_have_answered(observed))
         return true;
-    plan->publish_stop = observed->proplet.reachable;
+    plan->stop = observed->proplet.reachable;
     task_fail(arena, observed, plan, REASON_STOPPED_BY_OWNER, message);
     return true;
 }

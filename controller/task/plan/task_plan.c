@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/owed_stops_plan.h"
+#include "controller/task/plan/plan_parts.h"
 #include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_retry_plan.h"
@@ -124,13 +125,13 @@ static void plan_stop(const struct task_observed *observed, struct task_plan *pl
 {
     int64_t waited_ms = deletion_waited_ms(observed);
 
-    plan->publish_stop = is_stop_due(observed);
+    plan->stop = is_stop_due(observed);
     if (waited_ms >= observed->stop_timeout_ms) {
-        plan->release = true;
-        plan->stop_unconfirmed = true;
+        plan->action = TASK_RELEASE_UNCONFIRMED;
         return;
     }
-    plan->release_if_stopped = plan->publish_stop && observed->task.spec.daemon;
+    if (plan->stop && observed->task.spec.daemon)
+        plan->action = TASK_RELEASE_IF_STOPPED;
     task_requeue_at(observed, plan, observed->now_ms + observed->stop_timeout_ms - waited_ms);
 }
 
@@ -142,15 +143,16 @@ static void plan_deletion(struct arena *arena, const struct task_observed *obser
     bool ended = observed->attempt.ended || task_is_restarted(observed, 0) ||
                  (result && (result->message.error || !observed->task.spec.daemon));
 
+    plan->action = TASK_HOLD;
     if (!observed->has_finalizer) { /* another one holds it */
-        plan->publish_stop = task_may_have_started(observed) && !ended &&
-                             observed->proplet.reachable && is_stop_due(observed);
+        plan->stop = task_may_have_started(observed) && !ended && observed->proplet.reachable &&
+                     is_stop_due(observed);
         return;
     }
     if (!task_may_have_started(observed) || ended || !observed->proplet.reachable) {
-        plan->release = true;
+        plan->action = TASK_RELEASE;
     } else if (observed->attempt.stop_sent_ms && observed->task.spec.daemon) {
-        plan->release = true;
+        plan->action = TASK_RELEASE;
     } else {
         plan_stop(observed, plan);
     }
@@ -173,7 +175,7 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
         return;
     }
     if (!observed->has_finalizer) { /* before anything is outside that would have to be stopped */
-        plan->add_finalizer = true;
+        plan->action = TASK_ADD_FINALIZER;
         return;
     }
 
@@ -181,10 +183,12 @@ static void plan_choice(struct arena *arena, const struct task_observed *observe
         broadcast_choose(arena, observed, plan);
         return;
     }
-    const struct candidate *chosen = task_pick(arena, observed, &plan->refusal);
+    struct schedule_refusal refusal;
+    const struct candidate *chosen = task_pick(arena, observed, &refusal);
     if (!chosen) {
-        plan->wait_for_room = true;
-        task_wait(arena, observed, plan, plan->refusal.reason, plan->refusal.message);
+        plan->action = TASK_AWAIT_CAPACITY;
+        plan->refusal = refusal;
+        task_wait(arena, observed, plan, refusal.reason, refusal.message);
         return;
     }
     task_assign(arena, observed, plan, chosen);
@@ -220,12 +224,11 @@ static int64_t running_write_due_ms(const struct task_observed *observed)
 static bool may_end_soon(const struct task_observed *observed)
 {
     const struct task_status *status = &observed->task.status;
-    const char *reason =
-        json_string(json_get(condition_get(status->conditions, "Scheduled"), "reason"), "");
 
     return observed->now_ms < running_write_due_ms(observed) && !observed->task.spec.daemon &&
            !observed->target_id && observed->proplet.exists && observed->proplet.ready &&
-           str_is_empty(status->reason) && str_equal(reason, "Assigned") &&
+           str_is_empty(status->reason) &&
+           plan_condition_reason(status->conditions, "Scheduled") == REASON_ASSIGNED &&
            status->observed_generation == observed->generation;
 }
 
@@ -245,7 +248,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     const char *proplet = observed->task.status.assigned_proplet;
 
     if (observed->task.spec.suspend) {
-        plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
+        plan->stop = task_may_have_started(observed) && observed->proplet.reachable;
         task_unassign(arena, observed, plan, REASON_SUSPENDED, "spec.suspend is true");
         return;
     }
@@ -266,7 +269,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         return;
     }
     if (!observed->proplet.exists) {
-        plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
+        plan->stop = task_may_have_started(observed) && observed->proplet.reachable;
         task_unassign(arena, observed, plan, REASON_OFFLINE, task_gone_message(arena, observed));
         plan->requeue_after_ms = 1;
         return;
@@ -282,7 +285,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         return;
     }
 
-    plan->publish_start = true;
+    plan->action = TASK_START;
     task_condition(arena, observed, plan, "Scheduled", CONDITION_TRUE, REASON_ASSIGNED,
                    arena_printf(arena, "assigned to Proplet '%s'", proplet));
     plan_started(arena, observed, plan);
@@ -294,7 +297,7 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
     const struct task_spec *spec = &observed->task.spec;
 
     if (spec->suspend) {
-        plan->publish_stop = observed->proplet.reachable;
+        plan->stop = observed->proplet.reachable;
         task_interrupt(arena, observed, plan, REASON_SUSPENDED, "spec.suspend is true");
         return;
     }
@@ -308,7 +311,7 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
         if (left_ms <= 0 && task_may_have_answered(observed))
             return;
         if (left_ms <= 0) {
-            plan->publish_stop = observed->proplet.reachable;
+            plan->stop = observed->proplet.reachable;
             task_fail(arena, observed, plan, REASON_DEADLINE,
                       arena_printf(arena, "still running after %" PRId64 " s",
                                    spec->active_deadline_seconds.value));
@@ -348,14 +351,14 @@ static void plan_finished(struct arena *arena, const struct task_observed *obser
     if (left_ms > 0)
         task_requeue_at(observed, plan, observed->now_ms + left_ms);
     else if (!observed->awaited) /* deleted earlier it would be missing, or made and run again */
-        plan->remove = true;
+        plan->action = TASK_DELETE;
 }
 
 static void plan_phase(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan)
 {
     if (!observed->has_finalizer && task_is_active(observed)) { /* taken off by hand */
-        plan->add_finalizer = true;
+        plan->action = TASK_ADD_FINALIZER;
         return;
     }
     if (task_obey_order(arena, observed, plan) || task_plan_schedule(arena, observed, plan))
@@ -400,6 +403,41 @@ static void plan_life(struct arena *arena, const struct task_observed *observed,
         task_plan_stopped(arena, observed, plan);
 }
 
+const unsigned TASK_PLAN_MAY_HAVE[TASK_ACTIONS] = {
+    [TASK_WRITE] = WITH_STOP | WITH_PHASE | WITH_EVENT | WITH_EARLIER | WITH_RUN_END | WITH_ANSWER |
+                   WITH_PAYLOAD | WITH_OWED,
+    [TASK_ADD_FINALIZER] = 0,
+    [TASK_DELETE] = 0,
+    [TASK_ASSIGN] = WITH_STOP | WITH_PHASE | WITH_EVENT | WITH_ANSWER | WITH_OWED,
+    [TASK_AWAIT_CAPACITY] = WITH_REFUSAL | WITH_OWED,
+    [TASK_START] = WITH_PHASE | WITH_EVENT | WITH_OWED,
+    [TASK_CREATE_WORKLOAD] = WITH_OWED,
+    [TASK_TELL_TARGETS] = WITH_TARGETS | WITH_EVENT | WITH_OWED,
+    [TASK_HOLD] = WITH_STOP,
+    [TASK_RELEASE] = 0,
+    [TASK_RELEASE_IF_STOPPED] = WITH_STOP,
+    [TASK_RELEASE_UNCONFIRMED] = WITH_STOP,
+};
+
+unsigned task_plan_companions(const struct task_observed *observed, const struct task_plan *plan)
+{
+    const struct json_objects *owed = &observed->task.status.lost_attempts;
+    unsigned set = 0;
+
+    set |= plan->stop ? WITH_STOP : 0;
+    set |= plan->status.phase != observed->task.status.phase ? WITH_PHASE : 0;
+    set |= plan->event ? WITH_EVENT : 0;
+    set |= plan->earlier ? WITH_EARLIER : 0;
+    set |= plan->run_end ? WITH_RUN_END : 0;
+    set |= plan->answer != ANSWER_PENDING ? WITH_ANSWER : 0;
+    set |= plan->has_payload ? WITH_PAYLOAD : 0;
+    set |= plan->targets ? WITH_TARGETS : 0;
+    set |= plan->refusal.reason ? WITH_REFUSAL : 0;
+    for (size_t i = 0; plan->owed_due && i < owed->len; i++)
+        set |= plan->owed_due[i] ? WITH_OWED : 0;
+    return set;
+}
+
 struct task_plan task_plan(struct arena *arena, const struct task_observed *observed)
 {
     struct task_plan plan = task_plan_again(observed);
@@ -410,34 +448,38 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
         plan_deletion(arena, observed, &plan);
     else
         plan_life(arena, observed, &plan);
-    if (!observed->deleted_us && !observed->target_id)
+    if (plan.action != TASK_ADD_FINALIZER && plan.action != TASK_DELETE && !observed->deleted_us &&
+        !observed->target_id)
         owed_stops_plan(arena, observed, &plan);
     return plan;
 }
 
-struct task_plan task_plan_fail(struct arena *arena, const struct task_observed *observed,
-                                enum reason reason, const char *message)
+struct task_plan task_plan_conclude(struct arena *arena, const struct task_observed *observed,
+                                    const struct task_plan *plan,
+                                    const struct task_setback *setback)
 {
-    struct task_plan plan = task_plan_again(observed);
+    struct task_plan ret = *plan;
 
-    task_fail(arena, observed, &plan, reason, message);
-    return plan;
-}
+    if (plan->targets && setback->kind == SETBACK_UNSTORABLE)
+        broadcast_omit_answers(&ret);
+    else if (plan->action == TASK_TELL_TARGETS)
+        broadcast_settle(arena, observed, &ret);
+    if (plan->targets || setback->kind == SETBACK_NONE)
+        return ret;
 
-struct task_plan task_plan_without_payload(struct arena *arena,
-                                           const struct task_observed *observed,
-                                           const struct task_plan *plan)
-{
-    struct task_plan minimal = task_plan_again(observed);
-
-    if (plan->actions) {
-        minimal = *plan;
-        broadcast_omit_answers(&minimal);
-        return minimal;
+    ret = task_plan_again(observed);
+    switch (setback->kind) {
+    case SETBACK_HELD_UP:
+        task_plan_workload_held_up(arena, observed, &ret, setback->reason, setback->message);
+        break;
+    case SETBACK_UNSTORABLE:
+        task_heard(arena, observed, &ret);
+        task_fail(arena, observed, &ret, REASON_RESULT_REFUSED,
+                  "the API server does not take this result");
+        ret.ack_up_to = plan->ack_up_to;
+        break;
+    default:
+        task_fail(arena, observed, &ret, setback->reason, setback->message);
     }
-    task_heard(arena, observed, &minimal);
-    task_fail(arena, observed, &minimal, REASON_RESULT_REFUSED,
-              "the API server does not take this result");
-    minimal.ack_up_to = plan->ack_up_to;
-    return minimal;
+    return ret;
 }

@@ -22,16 +22,17 @@
 
 struct task_plan task_plan(struct arena *arena, const struct task_observed *observed);
 
-/* The start cannot be sent, whatever is tried: the plan instead of the one that wanted to publish.
- */
-struct task_plan task_plan_fail(struct arena *arena, const struct task_observed *observed,
-                                enum reason reason, const char *message);
+/* What a plan of each action may have beside it, a set of enum task_companion. */
+extern const unsigned TASK_PLAN_MAY_HAVE[TASK_ACTIONS];
+/* Returns the set of enum task_companion that this plan for `observed` has. A plan that has more than its action may
+ * have is a bug here, and must not be acted on. */
+unsigned task_plan_companions(const struct task_observed *observed, const struct task_plan *plan);
 
-/* The API server will never take this status, which has a payload (its answer was final): the same
- * without results and error text. */
-struct task_plan task_plan_without_payload(struct arena *arena,
-                                           const struct task_observed *observed,
-                                           const struct task_plan *plan);
+/* Returns the plan that follows when `plan` was acted on: the status that is to be written. setback: what came of it.
+ * Whoever acts does not plan; this does, and it is as pure as task_plan. */
+struct task_plan task_plan_conclude(struct arena *arena, const struct task_observed *observed,
+                                    const struct task_plan *plan,
+                                    const struct task_setback *setback);
 
 /* Whether plan() will look at the candidates: pending with its dependencies met, or scheduled
  * without a Proplet. */

@@ -113,7 +113,7 @@ static void give_up(struct arena *arena, const struct task_observed *observed,
     const char *message = arena_printf(arena, "Proplet '%s' gave no sign of it after %d starts",
                                        observed->task.status.assigned_proplet, MAX_START_PUBLISHES);
 
-    plan->publish_stop = true;
+    plan->stop = true;
     plan->answer = ANSWER_MISSED;
     if (task_lost_policy(&observed->task.spec) != LOST_RESCHEDULE ||
         given_up->value >= MAX_UNCONFIRMED_ATTEMPTS || !pick_other(arena, observed)) {
@@ -188,7 +188,7 @@ void task_plan_confirmation(struct arena *arena, const struct task_observed *obs
         give_up(arena, observed, plan);
         return;
     }
-    plan->publish_start = true;
+    plan->action = TASK_START;
     task_requeue_at(observed, plan, observed->now_ms + silence.timeout_ms);
 }
 
@@ -216,7 +216,7 @@ void task_plan_restart(struct arena *arena, const struct task_observed *observed
     const char *message = "its device was started anew";
 
     /* A start that crossed its create may have reached it. */
-    plan->publish_stop = observed->proplet.reachable;
+    plan->stop = observed->proplet.reachable;
     plan->answer = ANSWER_MISSED;
     *restarts = (struct json_opt_int){ true, restarts->value + 1 };
     if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
@@ -250,7 +250,7 @@ void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *
     const char *message = task_gone_message(arena, observed);
     enum reason reason = observed->proplet.withdrawn ? REASON_SCALED_DOWN : REASON_PROPLET_DELETED;
 
-    plan->publish_stop = observed->proplet.reachable; /* as long as its finalizer holds it */
+    plan->stop = observed->proplet.reachable; /* as long as its finalizer holds it */
     if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
         task_fail(arena, observed, plan, reason, message);
     else
@@ -317,7 +317,7 @@ bool task_plan_absence(struct arena *arena, const struct task_observed *observed
     }
     if (task_may_have_answered(observed))
         return false;
-    plan->publish_stop = observed->proplet.reachable;
+    plan->stop = observed->proplet.reachable;
     plan->answer = ANSWER_MISSED;
     if (policy == LOST_FAIL)
         task_fail(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
@@ -345,7 +345,7 @@ void task_plan_displaced(struct arena *arena, const struct task_observed *observ
     if (may_have_started && task_may_have_answered(observed))
         return;
     if (may_have_started) {
-        plan->publish_stop = observed->proplet.reachable;
+        plan->stop = observed->proplet.reachable;
         plan->answer = ANSWER_MISSED;
     }
     if (may_have_started && task_lost_policy(&observed->task.spec) == LOST_FAIL) {
@@ -396,13 +396,14 @@ bool task_is_stopping(const struct task_observed *observed)
 void task_plan_stopped(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan)
 {
-    plan->publish_stop = false;
-    if (plan->status.phase != observed->task.status.phase || plan->assign ||
-        str_is_empty(plan->status.assigned_proplet))
+    plan->stop = false;
+    if (plan->status.phase != observed->task.status.phase || plan->action == TASK_ASSIGN ||
+        plan->action == TASK_ADD_FINALIZER || str_is_empty(plan->status.assigned_proplet))
         return;
 
     /* Whatever it was to be stopped for is over: it begins anew. */
-    plan->publish_start = false;
+    if (plan->action == TASK_START)
+        plan->action = TASK_WRITE;
     if (plan->status.phase == TASK_RUNNING)
         task_interrupt(arena, observed, plan, REASON_STOPPED, "its device confirmed a stop");
     else if (plan->status.phase == TASK_SCHEDULED)

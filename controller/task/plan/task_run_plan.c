@@ -24,7 +24,7 @@ void task_begin_run(struct arena *arena, const struct task_observed *observed,
     task_renew_counts(status);
     if (!str_is_empty(observed->task.spec.schedule)) /* asked for by hand, it is for now */
         status->last_run_us = observed->now_us;
-    plan->new_run = true;
+    plan->run_end = arena_new(arena, struct run_end);
 }
 
 static void set_time(cJSON *object, const char *key, int64_t us)

@@ -113,20 +113,22 @@ static bool is_too_late(const struct task_observed *observed, int64_t time_us)
            observed->now_us - time_us >= plan_limit_us(deadline->value);
 }
 
-static void end_as(struct task_plan *plan, enum task_phase phase, enum reason reason,
-                   const char *message)
+static void end_as(struct arena *arena, struct task_plan *plan, enum task_phase phase,
+                   enum reason reason, const char *message)
 {
-    plan->new_run = true;
-    plan->run_end = (struct run_end){ phase, reason, message };
+    struct run_end *end = arena_new(arena, struct run_end);
+
+    *end = (struct run_end){ phase, reason, message };
+    plan->run_end = end;
 }
 
 static void begin_in_place(struct arena *arena, const struct task_observed *observed,
                            struct task_plan *plan)
 {
-    plan->publish_stop = task_may_have_started(observed) && observed->proplet.reachable;
+    plan->stop = task_may_have_started(observed) && observed->proplet.reachable;
     task_unassign(arena, observed, plan, REASON_REPLACED, REPLACED_MESSAGE);
     task_renew_counts(&plan->status);
-    end_as(plan, plan->publish_stop ? TASK_INTERRUPTED : TASK_SKIPPED, REASON_REPLACED,
+    end_as(arena, plan, plan->stop ? TASK_INTERRUPTED : TASK_SKIPPED, REASON_REPLACED,
            REPLACED_MESSAGE);
 }
 
@@ -140,9 +142,10 @@ static void begin(struct arena *arena, const struct task_observed *observed, str
         begin_in_place(arena, observed, plan);
     } else {
         task_begin_run(arena, observed, plan);
-        plan->new_run = phase != TASK_PENDING;
+        if (phase == TASK_PENDING) /* no run has ended */
+            plan->run_end = NULL;
         if (phase == TASK_PENDING && is_open(observed))
-            end_as(plan, TASK_SKIPPED, REASON_REPLACED, REPLACED_MESSAGE);
+            end_as(arena, plan, TASK_SKIPPED, REASON_REPLACED, REPLACED_MESSAGE);
     }
     plan->status.last_run_us = last_us;
     plan->status.next_run_us = time_after_now(observed);
@@ -185,7 +188,7 @@ static bool plan_overlap(struct arena *arena, const struct task_observed *observ
         return true;
     }
     if (observed->task.status.phase == TASK_RUNNING) { /* the time stays due */
-        plan->publish_stop = observed->proplet.reachable;
+        plan->stop = observed->proplet.reachable;
         task_interrupt(arena, observed, plan, REASON_REPLACED, REPLACED_MESSAGE);
         return true;
     }
@@ -199,7 +202,7 @@ void task_leave_out(struct arena *arena, const struct task_observed *observed,
 {
     plan->status.finished_at_us = observed->now_us;
     task_wait(arena, observed, plan, reason, message);
-    end_as(plan, TASK_SKIPPED, reason, message);
+    end_as(arena, plan, TASK_SKIPPED, reason, message);
     plan->event = &TASK_EVENT_RUN_SKIPPED;
 }
 

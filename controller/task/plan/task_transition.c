@@ -107,7 +107,7 @@ void task_assign_again(struct arena *arena, const struct task_observed *observed
                        struct task_plan *plan)
 {
     set_phase(plan, TASK_SCHEDULED);
-    plan->assign = true;
+    plan->action = TASK_ASSIGN;
     plan->status.attempt++;
     plan->status.scheduled_at_us = observed->now_us;
     plan->status.reason = NULL;
@@ -166,7 +166,8 @@ void task_heard(struct arena *arena, const struct task_observed *observed, struc
 {
     if (!plan->status.started_at_us) {
         plan->status.started_at_us = start_us(observed);
-        plan->started = observed->attempt.published_ms;
+        if (observed->attempt.published_ms)
+            plan->earlier = &TASK_EVENT_STARTED;
     }
     if (!condition_is(plan->status.conditions, "Started", CONDITION_TRUE))
         task_condition(arena, observed, plan, "Started", CONDITION_TRUE, REASON_RESULT_RECEIVED,

@@ -179,7 +179,7 @@ void task_plan_workload(struct arena *arena, const struct task_observed *observe
     task_requeue_at(observed, plan, observed->now_ms + WORKLOAD_BACKSTOP_MS);
     switch (observed->workload.state.step) {
     case WORKLOAD_ABSENT:
-        plan->create_workload = true;
+        plan->action = TASK_CREATE_WORKLOAD;
         return;
     case WORKLOAD_WAITING:
         if (observed->task.status.phase == TASK_RUNNING)
@@ -199,13 +199,9 @@ void task_plan_workload(struct arena *arena, const struct task_observed *observe
     }
 }
 
-struct task_plan task_plan_workload_refused(struct arena *arena,
-                                            const struct task_observed *observed,
-                                            enum reason reason, const char *message)
+void task_plan_workload_held_up(struct arena *arena, const struct task_observed *observed,
+                                struct task_plan *plan, enum reason reason, const char *message)
 {
-    struct task_plan plan = task_plan_again(observed);
-
-    hold_up(arena, observed, &plan, reason, message);
-    task_requeue_at(observed, &plan, observed->now_ms + TASK_WORKLOAD_RETRY_MS);
-    return plan;
+    hold_up(arena, observed, plan, reason, message);
+    task_requeue_at(observed, plan, observed->now_ms + TASK_WORKLOAD_RETRY_MS);
 }

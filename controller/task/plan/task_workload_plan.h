@@ -56,8 +56,6 @@ void task_plan_workload_end(struct arena *arena, const struct task_observed *obs
 void task_plan_workload(struct arena *arena, const struct task_observed *observed,
                         struct task_plan *plan);
 
-/* The API server does not take what was to be made, or somebody else has its name: the plan instead
- * of the one that wanted to make it. */
-struct task_plan task_plan_workload_refused(struct arena *arena,
-                                            const struct task_observed *observed,
-                                            enum reason reason, const char *message);
+/* What was to be made is refused for now, or its name belongs to another owner. */
+void task_plan_workload_held_up(struct arena *arena, const struct task_observed *observed,
+                                struct task_plan *plan, enum reason reason, const char *message);
