@@ -264,14 +264,16 @@ check_words() {
     texts | xargs -r grep -HnE "$UNFINISHED" || true
 }
 
-# Lines that are added, and not only moved, are in plain English: a sentence has a subject, and the thing is named.
+# Lines that are added to sources, and not only moved, are in plain English; pages and all other texts are as a
+# whole (prose.py).
 readonly FRAGMENTS='(^\+[[:space:]]*(/?\*+|//|\||-)?[[:space:]]*|[.;:] )(Who|Whoever|What|Of (what|those|these|whom)|So (long|often|many)|Such a one|Nobody|Somebody)\b[^?]*$'
 readonly ODD_WORDS='\b(anew|nought|whoever|whomever|somebody|nobody|whom|is told|is heard|mended)\b'
 
 check_prose() {
     local since
     since=$(e2e/tools/changed.sh base)
-    git diff -U0 "$since" -- '*.md' '*.[ch]' 'crds/*.yaml' | awk '
+    python3 -B e2e/tools/prose.py 2>&1 || true
+    git diff -U0 "$since" -- '*.[ch]' | awk '
         function words(line) { # the string in it, or all of it
             if (match(line, /".*"/)) return substr(line, RSTART, RLENGTH)
             line = substr(line, 2); gsub(/^[ \t]+|[ \t]+$/, "", line); return line
@@ -284,6 +286,11 @@ check_prose() {
             printf '%s: not in plain English: %s\n' "$file" "${line#+}"
         fi
     done
+}
+
+check_spelling() {
+    { sources '*.[ch]' | grep -v /tests/; find . -maxdepth 1 -name '*.md'; echo docs crds config; } |
+        xargs -r codespell || true
 }
 
 # A test that lets time pass says why in a comment beside the wait or above it: "real time: <reason>". It waits for
@@ -354,7 +361,7 @@ case ${1:-} in
     ;;
 esac
 
-for tool in clang clang-format clang-tidy cppcheck gcc pmccabe shellcheck; do
+for tool in clang clang-format clang-tidy codespell cppcheck gcc pmccabe shellcheck; do
     command -v "$tool" >/dev/null || {
         echo "lint: '$tool' is missing; 'make deps' brings it" >&2
         exit 1
@@ -369,7 +376,7 @@ hash_all '*.h' >"$WORK/hashes.h"
 
 passed=0
 failed=0
-for name in format words prose sleeps waits files functions layers reasons libraries headers shellcheck clang cppcheck clang-tidy; do
+for name in format words prose spelling sleeps waits files functions layers reasons libraries headers shellcheck clang cppcheck clang-tidy; do
     findings=$("check_$name")
     if [[ -z $findings ]]; then
         passed=$((passed + 1))
