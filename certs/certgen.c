@@ -37,19 +37,19 @@ struct place {
 
 static const struct option OPTIONS[] = {
     { OPTION("cert-dir", OPTION_STRING, cert_dir, NULL), .value_name = "DIR",
-      .help = "where tls.crt and tls.key go, as propeller-webhook reads them" },
+      .help = "directory of tls.crt and tls.key, which propeller-webhook reads" },
     { OPTION("ca-dir", OPTION_STRING, ca_dir, NULL), .value_name = "DIR",
-      .help = "where ca.crt and ca.key go; the key is for nobody but this program" },
+      .help = "directory of ca.crt and ca.key; only this program may read the key" },
     { OPTION("secrets", OPTION_BOOL, secrets, "false"),
-      .help = "keep the pairs in the Secrets " CERT_SECRET_CA " and " CERT_SECRET_LEAF
-              " instead, and the caBundle of the configurations" },
+      .help = "keep the key pairs in the Secrets " CERT_SECRET_CA " and " CERT_SECRET_LEAF
+              " instead, and set the caBundle of the configurations" },
     { OPTION("configurations", OPTION_BOOL, configurations, "false"),
-      .help = "with --cert-dir: keep the caBundle of the configurations as well" },
+      .help = "with --cert-dir, also set the caBundle of the webhook configurations" },
     { OPTION("kubeconfig", OPTION_STRING, kubeconfig, NULL), .value_name = "FILE",
-      .help = "cluster and identity, for --secrets and --configurations; without it $KUBECONFIG, "
-              "the pod's service account, ~/.kube/config" },
+      .help = "kubeconfig for --secrets and --configurations; default is $KUBECONFIG, then the "
+              "pod's service account, then ~/.kube/config" },
     { OPTION("check", OPTION_BOOL, check, "false"),
-      .help = "change nothing; end with 1 and say why if something is to be done" },
+      .help = "change nothing; exit with 1 and print the reason if a step is due" },
     CERT_OPTIONS(struct settings, certs),
 };
 

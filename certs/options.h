@@ -35,21 +35,22 @@ struct cert_settings {
                   "MutatingWebhookConfiguration that get the caBundle" },                          \
         { CERT_OPTION("webhook-extra-name", OPTION_STRINGS, type_name, member.extra_names, NULL),  \
           .value_name = "HOST",                                                                    \
-          .help = "one more host name or IP address of the webhook, for one outside the "          \
+          .help = "additional host name or IP address of the webhook, for one outside the "        \
                   "cluster" },                                                                     \
         { CERT_OPTION("webhook-certificate-lifetime", OPTION_DURATION, type_name,                  \
                       member.leaf_lifetime_ms, "2160h"),                                           \
           .min = 3000, .max = CERT_MAX_LIFETIME_MS,                                                \
-          .help = "how long a certificate is valid; made anew after two thirds" },                 \
+          .help = "lifetime of a certificate; renewed after two thirds" },                         \
         { CERT_OPTION("webhook-ca-lifetime", OPTION_DURATION, type_name, member.ca_lifetime_ms,    \
                       "87600h"),                                                                   \
           .min = 3000, .max = CERT_MAX_LIFETIME_MS,                                                \
-          .help = "how long its authority is valid; made anew after two thirds" },                 \
+          .help = "lifetime of the authority; renewed after two thirds" },                         \
     {                                                                                              \
         CERT_OPTION("webhook-ca-overlap", OPTION_DURATION, type_name, member.overlap_ms, "10m"),   \
             .min = 1000, .max = CERT_MAX_LIFETIME_MS,                                              \
-            .help = "how long old and new authority are trusted together, at most a third of a "   \
-                    "certificate's lifetime"                                                       \
+            .help =                                                                                \
+                "time for which the old and the new authority are trusted, at most a third of "    \
+                "a certificate's lifetime"                                                         \
     }
 
 /* ERROR_INVALID names the flag. ns: what holds where settings has none; NULL: it must have one. */

@@ -14,11 +14,11 @@
 /* Paths that exist, so that nobody can make series. */
 static struct metric requests = { .type = METRIC_COUNTER,
                                   .name = "controller_runtime_webhook_requests_total",
-                                  .help = "Admission requests by HTTP status code.",
+                                  .help = "Number of admission requests by HTTP status code.",
                                   .labels = { "webhook", "code" } };
 static struct metric in_flight = { .type = METRIC_GAUGE,
                                    .name = "controller_runtime_webhook_requests_in_flight",
-                                   .help = "Admission requests being answered.",
+                                   .help = "Number of admission requests in progress.",
                                    .labels = { "webhook" } };
 static struct metric latency = { .type = METRIC_HISTOGRAM,
                                  .name = "controller_runtime_webhook_latency_seconds",
@@ -26,7 +26,7 @@ static struct metric latency = { .type = METRIC_HISTOGRAM,
                                  .labels = { "webhook" } };
 static struct metric verdicts = { .type = METRIC_COUNTER,
                                   .name = "propeller_webhook_reviews_total",
-                                  .help = "Reviews by their outcome.",
+                                  .help = "Number of reviews by outcome.",
                                   .labels = { "webhook", "allowed" } };
 
 static int64_t now_ns(void)

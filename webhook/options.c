@@ -15,34 +15,36 @@ static const char *const LOG_FORMATS[] = { "json", "text", NULL };
 
 static const struct option OPTIONS[] = {
     { OPTION("port", OPTION_INT, port, "9443"), .min = 1, .max = 65535,
-      .help = "where reviews are served over TLS" },
+      .help = "TLS port for admission reviews" },
     { OPTION("cert-dir", OPTION_STRING, cert_dir, "/etc/propeller/webhook"), .value_name = "DIR",
-      .help = "tls.crt and tls.key, taken anew when they change" },
+      .help = "directory of tls.crt and tls.key; read again when they change" },
     { OPTION("max-connections", OPTION_INT, max_connections, "512"), .min = 1, .max = 10000,
-      .help = "connections at once; others wait to be accepted" },
+      .help = "maximum number of connections; further clients wait" },
     { OPTION("max-inline-wasm", OPTION_INT, max_inline_wasm, TEXT(VALIDATE_MAX_INLINE_WASM)),
       .min = 1, .max = VALIDATE_MAX_INLINE_WASM,
-      .help = "longest spec.file of a Task, in characters of base64" },
+      .help = "maximum length of spec.file of a Task, in base64 characters" },
     { OPTION("workers", OPTION_INT, workers, "2"), .min = 1, .max = 64,
-      .help = "threads that answer reviews" },
+      .help = "number of threads that answer reviews" },
     { OPTION("request-timeout", OPTION_DURATION, request_timeout_ms, "10s"), .min = 1000,
-      .max = 60000, .help = "a whole request, from its first byte to the end of the answer" },
+      .max = 60000,
+      .help = "time limit of a request, from its first byte to the end of the answer" },
     { OPTION("metrics-bind-address", OPTION_STRING, metrics_address, ":8080"),
-      .value_name = "ADDRESS", .help = "where /metrics is served; 0 is off" },
+      .value_name = "ADDRESS", .help = "address of /metrics; 0 turns it off" },
     { OPTION("health-probe-bind-address", OPTION_STRING, health_address, ":8081"),
-      .value_name = "ADDRESS", .help = "where /healthz and /readyz are served; 0 is off" },
+      .value_name = "ADDRESS", .help = "address of /healthz and /readyz; 0 turns it off" },
     { OPTION("log-level", OPTION_CHOICE, log_level, "info"), .choices = LOG_LEVELS,
-      .help = "least severe level logged" },
+      .help = "lowest level that is logged" },
     { OPTION("log-format", OPTION_CHOICE, log_format, "json"), .choices = LOG_FORMATS,
-      .help = "form of a log line" },
+      .help = "format of a log line" },
 };
 
 int webhook_options_parse(struct arena *arena, int argc, char *const *argv,
                           struct webhook_settings *ret, struct error *err)
 {
-    int r = options_parse(arena, "propeller-webhook",
-                          "Validates and defaults Propeller's objects for the API server.", OPTIONS,
-                          ARRAY_LEN(OPTIONS), argc, argv, ret, err);
+    int r =
+        options_parse(arena, "propeller-webhook",
+                      "Validates Propeller objects and sets their defaults, for the API server.",
+                      OPTIONS, ARRAY_LEN(OPTIONS), argc, argv, ret, err);
     if (r != 0)
         return r;
 

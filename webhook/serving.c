@@ -19,7 +19,7 @@ static struct metric expiry = { .type = METRIC_GAUGE,
                                 .help = "Seconds until the served certificate expires." };
 static struct metric loads = { .type = METRIC_COUNTER,
                                .name = "propeller_webhook_certificate_loads_total",
-                               .help = "Certificate pairs found, by what came of them.",
+                               .help = "Number of key pairs found, by outcome.",
                                .labels = { "result" } };
 
 struct serving {

@@ -53,7 +53,7 @@ struct elector {
 
 static struct metric master_status = { .type = METRIC_GAUGE,
                                        .name = "leader_election_master_status",
-                                       .help = "1 while this process leads and may act.",
+                                       .help = "1 while this process is the leader.",
                                        .labels = { "name" } };
 
 enum lease_action lease_decide(const struct lease_view *view, const struct elector_options *options,

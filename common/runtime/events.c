@@ -59,7 +59,7 @@ struct events {
 
 static struct metric DROPPED = { .type = METRIC_COUNTER,
                                  .name = PRODUCT_METRICS "events_dropped_total",
-                                 .help = "Events that were not written." };
+                                 .help = "Number of Events that were not written." };
 
 struct events *events_create(struct kube_client *client, const char *component,
                              const char *instance, const struct clock *clock)

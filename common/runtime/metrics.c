@@ -43,10 +43,12 @@ struct metric_state {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct metric *registered;
 
-static struct metric dropped_metric = { .type = METRIC_COUNTER,
-                                        .name = PRODUCT_METRICS "metrics_dropped_total",
-                                        .help = "Changes of metrics that have too many label sets.",
-                                        .labels = { "metric" } };
+static struct metric dropped_metric = {
+    .type = METRIC_COUNTER,
+    .name = PRODUCT_METRICS "metrics_dropped_total",
+    .help = "Number of changes that were dropped because a metric has too many label sets.",
+    .labels = { "metric" }
+};
 
 /* With the lock held. */
 static struct metric_state *state_of(struct metric *metric)

@@ -18,15 +18,15 @@
 /* Names of client-go. Depth counts what is due, not what waits for its time. */
 static struct metric depth_metric = { .type = METRIC_GAUGE,
                                       .name = "workqueue_depth",
-                                      .help = "Names that are due and not yet processed.",
+                                      .help = "Number of items that are due and not yet processed.",
                                       .labels = { "name" } };
 static struct metric adds_metric = { .type = METRIC_COUNTER,
                                      .name = "workqueue_adds_total",
-                                     .help = "Names added that did not wait already.",
+                                     .help = "Number of items added that were not waiting already.",
                                      .labels = { "name" } };
 static struct metric retries_metric = { .type = METRIC_COUNTER,
                                         .name = "workqueue_retries_total",
-                                        .help = "Names added again after a failure.",
+                                        .help = "Number of items added again after a failure.",
                                         .labels = { "name" } };
 
 /*

@@ -61,7 +61,7 @@ struct bridge {
 
 static struct metric CONNECTS = { .type = METRIC_COUNTER,
                                   .name = "propeller_mqtt_connects_total",
-                                  .help = "Connections to the broker that were accepted.",
+                                  .help = "Number of connections that the broker accepted.",
                                   .labels = { "connection" } };
 
 /* Whoever waits for a marker asks again: it is back, or has to be sent anew. */

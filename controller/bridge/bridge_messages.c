@@ -14,24 +14,26 @@
 
 static struct metric REJECTED = { .type = METRIC_COUNTER,
                                   .name = "propeller_results_rejected_total",
-                                  .help = "Results that were acknowledged and dropped.",
+                                  .help = "Number of results that were rejected, by reason.",
                                   .labels = { "reason" } };
-static struct metric SAMPLES_REJECTED = { .type = METRIC_COUNTER,
-                                          .name = "propeller_samples_rejected_total",
-                                          .help = "Metrics of devices and Tasks that were dropped.",
-                                          .labels = { "reason" } };
+static struct metric SAMPLES_REJECTED = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_samples_rejected_total",
+    .help = "Number of samples of devices and Tasks that were rejected, by reason.",
+    .labels = { "reason" }
+};
 static struct metric MALFORMED = { .type = METRIC_COUNTER,
                                    .name = "propeller_mqtt_malformed_total",
-                                   .help = "Messages that are not of the contract.",
+                                   .help = "Number of messages that could not be decoded.",
                                    .labels = { "kind" } };
 static struct metric MESSAGES = { .type = METRIC_COUNTER,
                                   .name = "propeller_mqtt_messages_total",
-                                  .help = "Messages from the broker.",
+                                  .help = "Number of messages received from the broker.",
                                   .labels = { "kind" } };
 
 static struct metric RETAINED = { .type = METRIC_COUNTER,
                                   .name = "propeller_mqtt_retained_total",
-                                  .help = "Retained messages, which are acknowledged and dropped.",
+                                  .help = "Number of retained messages that were dropped.",
                                   .labels = { "kind" } };
 
 static const char *const KIND_NAMES[] = {

@@ -33,7 +33,8 @@ struct quarantine {
 static struct metric COPIED = {
     .type = METRIC_COUNTER,
     .name = "propeller_mail_quarantined_total",
-    .help = "Results that were copied to the broker because they were not written in time.",
+    .help =
+        "Number of results that were copied to the broker because they were not written in time.",
 };
 
 struct quarantine *quarantine_create(const struct quarantine_options *options)

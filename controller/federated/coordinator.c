@@ -22,7 +22,7 @@ struct coordinator {
 
 static struct metric REQUESTS = { .type = METRIC_COUNTER,
                                   .name = "propeller_coordinator_requests_total",
-                                  .help = "Requests of devices: updates and models.",
+                                  .help = "Number of requests of devices, for updates and models.",
                                   .labels = { "what", "code" } };
 
 struct coordinator *coordinator_create(const struct coordinator_options *options)

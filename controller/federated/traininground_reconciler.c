@@ -18,11 +18,12 @@
 
 static struct metric ROUNDS = { .type = METRIC_COUNTER,
                                 .name = "propeller_training_rounds_total",
-                                .help = "Rounds of federated learning that ended.",
+                                .help =
+                                    "Number of finished rounds of federated learning, by result.",
                                 .labels = { "result" } };
 static struct metric UPDATES = { .type = METRIC_COUNTER,
                                  .name = "propeller_training_updates_total",
-                                 .help = "Updates that became part of a model." };
+                                 .help = "Number of updates that were aggregated into a model." };
 
 static void count(const struct traininground_status *status)
 {

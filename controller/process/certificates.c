@@ -31,12 +31,12 @@
 static struct metric managed = {
     .type = METRIC_GAUGE,
     .name = "propeller_webhook_certificates_managed",
-    .help = "1 while the webhook's certificates are looked after and as they should be.",
+    .help = "1 while the certificates of the webhook are managed and valid.",
 };
 static struct metric expiry = {
     .type = METRIC_GAUGE,
     .name = "propeller_webhook_managed_certificate_expiry_seconds",
-    .help = "Seconds until the stored certificate of the webhook, and its authority, expire.",
+    .help = "Seconds until the stored certificate and the authority of the webhook expire.",
     .labels = { "certificate" },
 };
 

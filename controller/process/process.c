@@ -225,7 +225,7 @@ static void on_request(void *ctx, const char *method, int status, int64_t durati
 {
     static struct metric requests = { .type = METRIC_COUNTER,
                                       .name = "rest_client_requests_total",
-                                      .help = "Requests to the API server.",
+                                      .help = "Number of requests to the API server.",
                                       .labels = { "code", "method", "host" } };
     const struct process *process = ctx;
     char code[16];

@@ -14,10 +14,11 @@
 #include "controller/shared/put_back.h"
 #include "controller/shared/status_writer.h"
 
-static struct metric BRAKE = { .type = METRIC_GAUGE,
-                               .name = "propeller_fleet_brake",
-                               .help = "1 while so much of the fleet went Offline at once that no "
-                                       "Proplet counts as lost." };
+static struct metric BRAKE = {
+    .type = METRIC_GAUGE,
+    .name = "propeller_fleet_brake",
+    .help = "1 while eviction is suppressed because too many Proplets went Offline at once."
+};
 
 struct identity {
     const char *client_id;

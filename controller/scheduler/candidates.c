@@ -48,11 +48,13 @@ struct candidates {
 
 static struct metric DECODED = { .type = METRIC_COUNTER,
                                  .name = "propeller_candidates_decoded_total",
-                                 .help = "Proplets read for the scheduler." };
+                                 .help = "Number of Proplets decoded for the scheduler." };
 
-static struct metric COMPARED = { .type = METRIC_COUNTER,
-                                  .name = "propeller_candidates_compared_total",
-                                  .help = "Comparisons of a Proplet with what a Task wants." };
+static struct metric COMPARED = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_candidates_compared_total",
+    .help = "Number of comparisons of a Proplet with the constraints of a Task."
+};
 
 static void entry_unref(struct entry *entry)
 {

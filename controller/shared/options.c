@@ -23,103 +23,111 @@ static const char *const LOG_FORMATS[] = { "json", "text", NULL };
 
 static const struct option OPTIONS[] = {
     { OPTION("kubeconfig", OPTION_STRING, kubeconfig, NULL), .value_name = "FILE",
-      .help = "cluster and identity; without it $KUBECONFIG, the pod's service account, "
-              "~/.kube/config" },
+      .help = "kubeconfig with the cluster and identity; default is $KUBECONFIG, then the pod's "
+              "service account, then ~/.kube/config" },
     { OPTION("use-service-account-credentials", OPTION_BOOL, use_service_accounts, "false"),
-      .help = "each reconciler acts as a ServiceAccount of its own, with the rights of rbac/" },
+      .help = "use a separate ServiceAccount for each reconciler, with the rights of rbac/" },
     { OPTION("namespace", OPTION_STRINGS, namespaces, NULL), .value_name = "NAME",
-      .help = "watch only these namespaces", .environment = "WATCH_NAMESPACE" },
+      .help = "namespace to watch; all namespaces if not given", .environment = "WATCH_NAMESPACE" },
     { OPTION("kube-api-qps", OPTION_DOUBLE, kube_api_qps, "0"), .min = -1, .max = 10000,
-      .help = "requests per second to the API server on average, watches and the Lease apart; 0 or "
-              "less: no limit" },
+      .help = "average number of requests per second to the API server, without watches and the "
+              "Lease; 0 or less is no limit" },
     { OPTION("kube-api-burst", OPTION_INT, kube_api_burst, "30"), .min = 1, .max = 10000,
-      .help = "requests at once with --kube-api-qps" },
+      .help = "number of requests that may exceed --kube-api-qps at once" },
     { OPTION("log-level", OPTION_CHOICE, log_level, "info"), .choices = LOG_LEVELS,
-      .help = "least severe level logged" },
+      .help = "lowest level that is logged" },
     { OPTION("log-format", OPTION_CHOICE, log_format, "json"), .choices = LOG_FORMATS,
-      .help = "form of a log line" },
+      .help = "format of a log line" },
 
     { OPTION("leader-elect", OPTION_BOOL, leader_elect, "true"),
       .help = "act only while holding the Lease" },
     { OPTION("leader-elect-lease-duration", OPTION_DURATION, lease_duration_ms, "15s"), .min = 1000,
-      .max = DAY_MS, .help = "a Lease not renewed for so long may be taken" },
+      .max = DAY_MS,
+      .help = "time after which another replica may take a Lease that was not renewed" },
     { OPTION("leader-elect-renew-deadline", OPTION_DURATION, renew_deadline_ms, "10s"), .min = 500,
-      .max = DAY_MS, .help = "a leader that could not renew for so long stops acting" },
+      .max = DAY_MS,
+      .help = "time after which a leader that could not renew the Lease stops acting" },
     { OPTION("leader-elect-retry-period", OPTION_DURATION, retry_period_ms, "2s"), .min = 100,
-      .max = DAY_MS, .help = "time between attempts to take or renew the Lease" },
+      .max = DAY_MS, .help = "time between two attempts to take or renew the Lease" },
     { OPTION("leader-election-namespace", OPTION_STRING, election_namespace, NULL),
-      .value_name = "NAME", .help = "namespace of the Lease; the context's or pod's own if empty" },
+      .value_name = "NAME",
+      .help = "namespace of the Lease; default is that of the kubeconfig context or of the pod" },
 
     { OPTION("metrics-bind-address", OPTION_STRING, metrics_address, ":8080"),
-      .value_name = "ADDRESS", .help = "where /metrics is served; 0 is off" },
+      .value_name = "ADDRESS", .help = "address of /metrics; 0 turns it off" },
     { OPTION("health-probe-bind-address", OPTION_STRING, health_address, ":8081"),
-      .value_name = "ADDRESS", .help = "where /healthz and /readyz are served; 0 is off" },
+      .value_name = "ADDRESS", .help = "address of /healthz and /readyz; 0 turns it off" },
     { OPTION("debug-endpoint", OPTION_BOOL, debug_endpoint, "false"),
       .help = "serve /debug/proplets?namespace=&name= on the health address" },
 
     { OPTION("mqtt-address", OPTION_STRING, mqtt_address, NULL), .value_name = "URL",
-      .help =
-          "broker, as tcp://host:1883 or mqtts://host:8883; without it external dispatch is off" },
+      .help = "address of the broker, such as tcp://host:1883 or mqtts://host:8883; without it no "
+              "Task is sent to a device" },
     { OPTION("mqtt-qos", OPTION_INT, mqtt_qos, "1"), .min = 0, .max = 2,
-      .help = "QoS of the subscriptions to heartbeats and metrics; those to results have 1" },
+      .help = "QoS of the subscriptions to heartbeats and metrics; subscriptions to results always "
+              "use 1" },
     { OPTION("mqtt-timeout", OPTION_DURATION, mqtt_timeout_ms, "30s"), .min = 100, .max = DAY_MS,
-      .help = "longest wait for the broker's acknowledgement" },
+      .help = "time to wait for an acknowledgement of the broker" },
     { OPTION("mqtt-ca-file", OPTION_STRING, mqtt_ca_file, NULL), .value_name = "FILE",
-      .help = "PEM of the authorities that may sign for the broker" },
+      .help = "PEM file of the authorities that are trusted for the broker" },
     { OPTION("mqtt-cert-file", OPTION_STRING, mqtt_cert_file, NULL), .value_name = "FILE",
-      .help = "PEM of the client certificate for the broker" },
+      .help = "PEM file of the client certificate for the broker" },
     { OPTION("mqtt-key-file", OPTION_STRING, mqtt_key_file, NULL), .value_name = "FILE",
-      .help = "PEM of its key" },
+      .help = "PEM file of the key of the client certificate" },
     { OPTION("domain-id", OPTION_STRING, domain_id, NULL), .value_name = "ID",
-      .help = "domain that is subscribed to even without Proplets; needs --channel-id" },
+      .help = "domain to subscribe to even without Proplets; requires --channel-id" },
     { OPTION("channel-id", OPTION_STRING, channel_id, NULL), .value_name = "ID",
-      .help = "channel that is subscribed to even without Proplets; needs --domain-id" },
+      .help = "channel to subscribe to even without Proplets; requires --domain-id" },
     { OPTION("client-id", OPTION_STRING, client_id, "propeller-controller"), .value_name = "ID",
-      .help = "MQTT user name and client id; unique per installation" },
+      .help = "MQTT user name and client id; must be unique for each installation" },
     { OPTION("client-key", OPTION_STRING, client_key, NULL), .value_name = "KEY", .secret = true,
-      .help = "deprecated, visible in the process list: use --client-key-file" },
+      .help =
+          "MQTT password; deprecated because the process list shows it, use --client-key-file" },
     { OPTION("client-key-file", OPTION_STRING, client_key_file, NULL), .value_name = "FILE",
-      .help = "file with the MQTT password, read at every connect" },
+      .help = "file with the MQTT password; read at each connect" },
 
     { OPTION("liveliness-interval", OPTION_DURATION, liveliness_interval_ms, NULL), .min = 1000,
       .max = DAY_MS,
-      .help = "pods of Proplets of type k8s send a heartbeat so often, in whole seconds (10s, or a "
-              "third of --last-seen-threshold if that is less)" },
+      .help = "time between two heartbeats of pods of Proplets of type k8s, in whole seconds (10s, "
+              "or a third of --last-seen-threshold if that is less)" },
     { OPTION("kbs-uri", OPTION_STRING, kbs_uri, "http://127.0.0.1:9"), .value_name = "URI",
-      .help = "key broker service of encrypted Tasks, for pods of Proplets of type k8s; on a node "
-              "with SEV, TDX or SGX a device does not start without one" },
+      .help = "key broker service of encrypted Tasks, for pods of Proplets of type k8s; the device "
+              "requires one on nodes with SEV, TDX or SGX" },
     { OPTION("allow-pod-template", OPTION_BOOL, allow_pod_template, "false"),
-      .help = "let spec.k8s.podTemplate change the pods of a Proplet, up to privileged ones" },
+      .help = "allow spec.k8s.podTemplate to change the pods of a Proplet; this includes "
+              "privileged pods" },
     { OPTION("last-seen-threshold", OPTION_DURATION, last_seen_threshold_ms, "30s"), .min = 100,
-      .max = DAY_MS, .help = "a Proplet without heartbeat for so long is Offline" },
+      .max = DAY_MS, .help = "time without a heartbeat after which a Proplet is Offline" },
     { OPTION("start-confirm-timeout", OPTION_DURATION, start_confirm_ms, "30s"), .min = 1000,
-      .max = DAY_MS, .help = "a start without any sign from its device for so long is sent again" },
+      .max = DAY_MS,
+      .help = "time without a sign of the device after which a start is sent again" },
     { OPTION("running-write-delay", OPTION_DURATION, running_write_delay_ms, "500ms"), .min = 0,
       .max = DAY_MS,
-      .help = "a Task that ends so soon after its start is never written as running; 0s: each is" },
+      .help = "time after a start within which a Task that ends is not written as running; 0s "
+              "writes each" },
     { OPTION("stop-timeout", OPTION_DURATION, stop_timeout_ms, "30s"), .min = 100, .max = DAY_MS,
-      .help = "a deleted Task waits at most so long for its device" },
+      .help = "time that a deleted Task waits for its device to confirm the stop" },
     { OPTION("pod-start-timeout", OPTION_DURATION, pod_start_ms, "2m"), .min = 100, .max = DAY_MS,
       .help =
-          "a Task in the cluster whose pod cannot start (no image, refused) fails after so long" },
+          "time after which a Task fails if its pod cannot start, for example without an image" },
     { OPTION("job-result-secrets", OPTION_BOOL, job_result_secrets, "false"),
-      .help = "look for results of Jobs in Secrets too; needs rbac/job-result-secrets" },
+      .help = "read results of Jobs from Secrets, too; requires rbac/job-result-secrets" },
     { OPTION("max-result-bytes", OPTION_INT, max_result_bytes, "262144"), .min = 1, .max = 1 << 20,
-      .help = "larger results fail their Task" },
+      .help = "size of a result in bytes above which its Task fails" },
     { OPTION("scheduler", OPTION_CHOICE, scheduler, "round-robin"), .choices = SCHEDULER_NAMES,
-      .help = "how Proplets are chosen" },
+      .help = "strategy to choose a Proplet" },
     { OPTION("workers", OPTION_STRING, workers, NULL), .value_name = "LIST",
-      .help = "parallel reconciles of each kind" },
+      .help = "number of parallel reconciles for each kind" },
     { OPTION("status-refresh-interval", OPTION_DURATION, refresh.interval_ms, "1m"), .min = 100,
       .max = DAY_MS,
-      .help = "least time between two refreshes of one object: lastSeen, counts, metrics" },
+      .help = "minimum time between two refreshes of lastSeen, counts and metrics of an object" },
     { OPTION("status-refresh-qps", OPTION_DOUBLE, refresh.qps, "10"), .min = 1, .max = 10000,
-      .help = "refreshes per second of all Proplets and Tasks together" },
+      .help = "maximum number of refreshes per second, for all Proplets and Tasks together" },
 
     { OPTION("coordinator-url", OPTION_STRING, coordinator_url, NULL), .value_name = "URL",
-      .help = "how devices reach that address, http:// or https://, without a slash at its end" },
+      .help = "URL of the coordinator for devices; http:// or https://, without a trailing slash" },
     { OPTION("manage-webhook-certificates", OPTION_BOOL, manage_certificates, "true"),
-      .help = "make and renew the webhook's certificates and keep the caBundle of its "
+      .help = "create and renew the certificates of the webhook, and set the caBundle of its "
               "configurations" },
     CERT_OPTIONS(struct controller_settings, certificates),
 };
@@ -319,8 +327,8 @@ int controller_options_parse(struct arena *arena, int argc, char *const *argv,
     collect_flags(arena, &flags);
     char *block = arena_alloc(arena, flags.size, 1);
     int r = options_parse(arena, "propeller-controller",
-                          "Runs WebAssembly work on devices, from Kubernetes.", flags.table,
-                          flags.len, argc, argv, block, err);
+                          "Runs WebAssembly modules on devices, controlled by Kubernetes objects.",
+                          flags.table, flags.len, argc, argv, block, err);
     if (r != 0)
         return r;
 

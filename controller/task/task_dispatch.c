@@ -14,11 +14,13 @@
 
 static struct metric STARTS = { .type = METRIC_COUNTER,
                                 .name = "propeller_starts_total",
-                                .help = "Starts published." };
-static struct metric REPEATED = { .type = METRIC_COUNTER,
-                                  .name = "propeller_starts_repeated_total",
-                                  .help = "Starts published again with the same id, as far as "
-                                          "this process knows of the first." };
+                                .help = "Number of published starts." };
+static struct metric REPEATED = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_starts_repeated_total",
+    .help = "Number of starts published again with the same id, as far as "
+            "this process knows."
+};
 
 /* QoS 0 to a microcontroller, which never acknowledges what it is sent. */
 static int qos_of(const struct observed_proplet *proplet)

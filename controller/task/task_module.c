@@ -35,17 +35,17 @@ static const struct module_source SOURCES[] = {
 static struct metric OLDEST = {
     .type = METRIC_GAUGE,
     .name = "propeller_mail_oldest_seconds",
-    .help = "Age of the oldest message of a device that is not written yet, held or not.",
+    .help = "Age of the oldest message of a device that is not written to a status yet.",
 };
 static struct metric HELD = {
     .type = METRIC_GAUGE,
     .name = "propeller_mail_held",
-    .help = "Messages that are not written yet and hold up no other.",
+    .help = "Number of messages that are quarantined, so that they delay no other.",
 };
 static struct metric FORBIDDEN = {
     .type = METRIC_GAUGE,
     .name = "propeller_tasks_forbidden",
-    .help = "Tasks whose writes the API server answers with 403.",
+    .help = "Number of Tasks whose writes the API server answers with 403.",
 };
 
 static bool is_known(void *ctx, const char *uid)

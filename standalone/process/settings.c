@@ -22,22 +22,20 @@ static const char *const ROLES_TO_GIVE[] = { "admin", "edit", "view", NULL };
     {                                                                                              \
         OPTION("data-dir", OPTION_STRING, data_dir, NULL),                                         \
             .value_name = "DIR",                                                                   \
-            .help = "folder of everything that is kept; /var/lib/propeller of root, else "         \
+            .help = "directory of all data; default is /var/lib/propeller for root, otherwise "    \
                     "$HOME/.local/share/propeller"                                                 \
     }
 #define ADDRESS                                                                                    \
     {                                                                                              \
         OPTION("address", OPTION_STRING, address, "127.0.0.1:6443"),                               \
             .value_name = "ADDRESS",                                                               \
-            .help =                                                                                \
-                "where the API is served, HOST:PORT or [IPV6]:PORT; \":6443\" is every address "   \
-                "of the machine"                                                                   \
+            .help = "address of the API, HOST:PORT or [IPV6]:PORT; \":6443\" is every address of " \
+                    "the machine"                                                                  \
     }
 #define EXTRA_NAME                                                                                 \
     {                                                                                              \
         OPTION("extra-name", OPTION_STRINGS, extra_names, NULL),                                   \
-            .value_name = "HOST",                                                                  \
-            .help = "one more host name or IP address that the certificate is for"                 \
+            .value_name = "HOST", .help = "additional host name or IP address for the certificate" \
     }
 static const struct option INIT_OPTIONS[] = { DATA_DIR, ADDRESS, EXTRA_NAME };
 static const struct option SERVE_OPTIONS[] = {
@@ -45,43 +43,45 @@ static const struct option SERVE_OPTIONS[] = {
     ADDRESS,
     EXTRA_NAME,
     { OPTION("controller", OPTION_BOOL, controller, "true"),
-      .help = "run the controller in this process; its flags (propeller-controller --help) may be "
-              "given, too" },
-    { OPTION("strict-store", OPTION_BOOL, strict_store, "false"),
       .help =
-          "do not start with a store that has lost writes; else the server goes on above them" },
+          "run the controller in this process; accepts all flags of propeller-controller --help" },
+    { OPTION("strict-store", OPTION_BOOL, strict_store, "false"),
+      .help = "refuse to start if the store has lost acknowledged writes; otherwise the server "
+              "continues with higher revisions" },
 };
 static const struct option USER_OPTIONS[] = {
     DATA_DIR,
     { OPTION("address", OPTION_STRING, address, NULL), .value_name = "ADDRESS",
-      .help = "HOST:PORT where the user finds the API; else where admin.kubeconfig finds it" },
-    { OPTION("name", OPTION_STRING, name, NULL), .value_name = "NAME", .help = "of the new user" },
+      .help = "HOST:PORT of the API for the user; default is that of admin.kubeconfig" },
+    { OPTION("name", OPTION_STRING, name, NULL), .value_name = "NAME",
+      .help = "name of the new user" },
     { OPTION("role", OPTION_CHOICE, role, "view"), .choices = ROLES_TO_GIVE,
-      .help = "what the user may do" },
+      .help = "rights of the user" },
     { OPTION("certificate", OPTION_BOOL, certificate, "false"),
-      .help = "a client certificate and its key, for three years, in place of a token" },
+      .help = "create a client certificate and key, valid for three years, instead of a token" },
 };
 static const struct option EXPORT_OPTIONS[] = {
     DATA_DIR,
     { OPTION("namespace", OPTION_STRING, ns, NULL), .value_name = "NAME",
-      .help = "this namespace and what is in it; else everything" },
+      .help = "namespace to export with its objects; default is everything" },
     { OPTION("output", OPTION_STRING, output, "-"), .value_name = "FILE",
-      .help = "where it is written, whole or not at all (-o); \"-\" is the standard output" },
+      .help = "file to write as a whole, also -o; \"-\" is the standard output" },
     { OPTION("status", OPTION_BOOL, status, "false"),
-      .help = "finished Tasks, jobs and rounds, too, with their status: for import, which keeps "
-              "them finished" },
+      .help =
+          "include finished Tasks, jobs and rounds with their status; import keeps them finished" },
     { OPTION("all", OPTION_BOOL, all, "false"),
-      .help = "finished Tasks, jobs and rounds, too, without their status: they run again" },
+      .help = "include finished Tasks, jobs and rounds without their status; they run again" },
 };
 static const struct option IMPORT_OPTIONS[] = {
     DATA_DIR,
     { OPTION("file", OPTION_STRING, file, NULL), .value_name = "FILE",
-      .help = "manifests, of export or of kubectl get -o yaml (-f); \"-\" is the standard input" },
+      .help =
+          "manifests of export or of kubectl get -o yaml, also -f; \"-\" is the standard input" },
 };
 static const struct option BACKUP_OPTIONS[] = {
     DATA_DIR,
     { OPTION("to", OPTION_STRING, to, NULL), .value_name = "FILE",
-      .help = "the copy of the store, which must not be there" },
+      .help = "path of the copy, which must not exist" },
 };
 
 static const struct {
@@ -90,36 +90,34 @@ static const struct {
     const struct option *options;
     size_t len;
 } TABLE[COMMANDS] = {
-    [COMMAND_INIT] = { "init", "Makes certificates, tokens and a kubeconfig.", INIT_OPTIONS,
+    [COMMAND_INIT] = { "init", "Creates certificates, tokens and two kubeconfigs.", INIT_OPTIONS,
                        ARRAY_LEN(INIT_OPTIONS) },
     [COMMAND_SERVE] = { "serve",
-                        "Serves the API and runs the controller; nothing listens beyond this "
-                        "machine "
-                        "unless --address says so.",
+                        "Serves the API and runs the controller. Listens on this machine only, "
+                        "unless --address is set.",
                         SERVE_OPTIONS, ARRAY_LEN(SERVE_OPTIONS) },
     [COMMAND_ADD_USER] = { "add-user",
-                           "Makes a token or a certificate for a user and prints a kubeconfig with "
-                           "it; "
-                           "a running server knows him at once.",
+                           "Creates a token or a certificate for a user and prints a kubeconfig. "
+                           "Takes effect immediately, without a restart.",
                            USER_OPTIONS, ARRAY_LEN(USER_OPTIONS) },
     [COMMAND_EXPORT] = { "export",
-                         "Writes everything that users made as YAML, for kubectl apply or import; "
-                         "the server may run.",
+                         "Writes all objects of users as YAML, for kubectl apply or import. "
+                         "The server may run.",
                          EXPORT_OPTIONS, ARRAY_LEN(EXPORT_OPTIONS) },
     [COMMAND_IMPORT] = { "import",
-                         "Makes the objects of a file, through the API of the server if it runs.",
+                         "Creates the objects of a file, through the API if the server runs.",
                          IMPORT_OPTIONS, ARRAY_LEN(IMPORT_OPTIONS) },
-    [COMMAND_BACKUP] = { "backup", "Copies the store, while the server runs or not.",
-                         BACKUP_OPTIONS, ARRAY_LEN(BACKUP_OPTIONS) },
+    [COMMAND_BACKUP] = { "backup", "Copies the store. The server may run.", BACKUP_OPTIONS,
+                         ARRAY_LEN(BACKUP_OPTIONS) },
 };
 
 static void print_commands(void)
 {
     printf("Usage: " PROGRAM " COMMAND [flags]\n\n"
-           "The Propeller API and controller in one process, without Kubernetes.\n\n");
+           "Serves the Propeller API and runs the controller, without Kubernetes.\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-10s %s\n", TABLE[i].name, TABLE[i].about);
-    printf("\n'" PROGRAM " COMMAND --help' has the flags of each.\n");
+    printf("\n'" PROGRAM " COMMAND --help' prints the flags of a command.\n");
 }
 
 static int find_command(const char *name, enum standalone_command *ret, struct error *err)
