@@ -57,6 +57,6 @@ settings_known() {
     known=" ${BENCH_NUMBERS[*]} ${BENCH_LISTS[*]} ${BENCH_GROWING[*]} ${BENCH_COMMANDS[*]} ${BENCH_OTHERS[*]} "
     for name in $(compgen -e BENCH_); do
         [[ $known == *" ${name#BENCH_} "* ]] ||
-            die "$name is no variable of the benchmark; docs/performance.md has those that are"
+            die "$name is no variable of the benchmark; docs/contributing/benchmarks.md lists them"
     done
 }
