@@ -293,6 +293,17 @@ check_spelling() {
         xargs -r codespell || true
 }
 
+# Links between pages lead to files.
+check_links() {
+    local file link
+    for file in *.md docs/*.md docs/*/*.md; do
+        { grep -oE '\]\([^):# ]+[)#]' "$file" || true; } | while read -r link; do
+            link=${link:2:-1}
+            [[ -e $(dirname "$file")/$link ]] || echo "$file: no file $link"
+        done
+    done
+}
+
 # A test that lets time pass says why in a comment beside the wait or above it: "real time: <reason>". It waits for
 # silence, lets a limit of the code under test pass, or sleeps without asking again and again for a condition.
 readonly WAITS='observe_for |poll[(]&[^;]*, ([0-9][0-9][0-9]+|SILENCE_MS)[)]|ck_timed[(][a-z_]+, [0-9A-Z]'
@@ -376,7 +387,7 @@ hash_all '*.h' >"$WORK/hashes.h"
 
 passed=0
 failed=0
-for name in format words prose spelling sleeps waits files functions layers reasons libraries headers shellcheck clang cppcheck clang-tidy; do
+for name in format words prose spelling links sleeps waits files functions layers reasons libraries headers shellcheck clang cppcheck clang-tidy; do
     findings=$("check_$name")
     if [[ -z $findings ]]; then
         passed=$((passed + 1))
