@@ -30,18 +30,18 @@ static const char *const MODEL_STORES[] = { "configmap", "s3", NULL };
 static const struct option FLAG_TABLE[] = {
     { FLAG("coordinator-bind-address", OPTION_STRING, coordinator_address, NULL),
       .value_name = "ADDRESS",
-      .help = "listen here for updates of federated learning and for devices that fetch models; "
-              "needs --coordinator-url" },
+      .help = "address on which devices send updates of federated learning and fetch models; "
+              "requires --coordinator-url" },
     { FLAG("model-store", OPTION_CHOICE, model_store, "configmap"), .choices = MODEL_STORES,
-      .help = "where models and large updates are kept" },
+      .help = "store of models and large updates" },
     { FLAG("s3-endpoint", OPTION_STRING, s3_endpoint, NULL), .value_name = "URL",
-      .help = "of --model-store s3, such as https://s3.example.com" },
+      .help = "URL of the S3 service, such as https://s3.example.com; for --model-store s3" },
     { FLAG("s3-region", OPTION_STRING, s3_region, "us-east-1"), .value_name = "NAME",
-      .help = "for which requests are signed" },
+      .help = "region in the signature of S3 requests" },
     { FLAG("s3-bucket", OPTION_STRING, s3_bucket, NULL), .value_name = "NAME",
-      .help = "which exists" },
+      .help = "name of an existing bucket" },
     { FLAG("s3-credentials-file", OPTION_STRING, s3_credentials_file, NULL), .value_name = "FILE",
-      .help = "access key and secret key, as the AWS tools keep them" },
+      .help = "file with access key and secret key, in the format of the AWS tools" },
 };
 
 static int check_coordinator(const struct controller_settings *settings,
