@@ -1,4 +1,4 @@
-/* What the benchmark's own clients of an API server share; whatever fails ends the program. */
+/* Client of an API server for benchmarks. Every failure ends the program. */
 #pragma once
 
 #include "common/kube/client.h"
@@ -9,9 +9,9 @@ struct bench_client {
 };
 
 _Noreturn void bench_die(const char *what, const struct error *err /* NULL: not in time */);
-/* Of a text that is built in. */
+/* Parses a constant text. */
 const cJSON *bench_tree(struct arena *arena, const char *text);
 
-/* As the kubeconfig says; a request may take 60 s. */
+/* Connects by the kubeconfig. A request may take 60 s. */
 struct bench_client bench_connect(const char *kubeconfig);
 void bench_disconnect(struct bench_client *client);

@@ -1,11 +1,11 @@
-/* Certificates in two Secrets, their authority in the webhook configurations. */
+/* Backend that keeps the key pairs in two Secrets and the authority in the webhook configurations. */
 #pragma once
 
 #include "certs/configurations.h"
 #include "certs/keeper.h"
 
 /* Both of type kubernetes.io/tls with tls.crt and tls.key; the first one has also ca.crt, all that
- * is trusted. Nobody but the leader, or whoever runs propeller-certgen, needs to read it. */
+ * is trusted. Only the leader and propeller-certgen need to read it. */
 #define CERT_SECRET_CA "propeller-webhook-ca"
 #define CERT_SECRET_LEAF "propeller-webhook-cert"
 
@@ -16,8 +16,8 @@ struct cluster_place {
 };
 
 /*
- * A place for cert_keep; self must outlive it. Besides what configurations_load keeps out of, it
- * keeps out of Secrets that cert-manager made. Writes bear the resourceVersion of what was loaded.
- * No message has anything of a Secret but its name.
+ * Returns a backend for cert_keep; self must outlive it. It does not touch Secrets that cert-manager
+ * created, nor the configurations that configurations_load excludes. Writes carry the
+ * resourceVersion of the loaded object. Messages contain the name of a Secret only.
  */
 struct cert_place cluster_place(struct cluster_place *self);

@@ -9,7 +9,7 @@
 struct configurations {
     struct kube_client *client;
     const char *name;
-    const char *service; /* entries that ask another Service are somebody else's */
+    const char *service; /* entries with another Service are ignored */
     const char *ns;
     bool optional; /* without any of ours there is still something to do */
     const cJSON *found[CONFIGURATION_KINDS]; /* of the last load, in its arena; NULL: not there */

@@ -1,4 +1,4 @@
-/* Certificates in two directories: for machines without the controller. */
+/* Backend that keeps the key pairs in two directories, for machines without the controller. */
 #pragma once
 
 #include "certs/keeper.h"
@@ -9,7 +9,7 @@
 #define FILE_PLACE_CA_KEY "ca.key"
 
 struct file_place {
-    const char *cert_dir; /* tls.crt and tls.key: what propeller-webhook --cert-dir reads */
+    const char *cert_dir; /* tls.crt and tls.key, for propeller-webhook --cert-dir */
     const char *ca_dir;   /* ca.crt and ca.key */
 };
 

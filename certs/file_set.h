@@ -1,5 +1,5 @@
-/* Files of a directory that change together: what a reader sees is all of the old or all of the new
- * ones, also after a crash. The directory is laid out as the kubelet lays out a mounted Secret. */
+/* Files of a directory that change together. A reader sees all old or all new files, also after a
+ * crash. The directory has the layout of a Secret that the kubelet mounts. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,8 +28,8 @@ struct file_content {
 int file_set_write(const char *directory, const struct file_content *files, size_t count,
                    struct error *err) MUST_CHECK;
 
-/* NULL in *ret: there is no such file, or no directory. ERROR_INVALID: larger than
- * FILE_SET_MAX_FILE, or no text. */
+/* *ret is NULL if the file or the directory does not exist. ERROR_INVALID: the file is larger than
+ * FILE_SET_MAX_FILE, or is not text. */
 int file_set_read(struct arena *arena, const char *directory, const char *name, const char **ret,
                   struct error *err) MUST_CHECK;
 
@@ -37,9 +37,9 @@ int file_set_read(struct arena *arena, const char *directory, const char *name, 
  * is only the same as one of the very same name. */
 bool file_set_is_same(const char *one, const char *other);
 
-/* Waits until no other process holds it; makes the directory. Returns what file_set_unlock takes. */
+/* Waits until no other process holds the lock; creates the directory. *ret is for file_set_unlock. */
 int file_set_lock(const char *directory, int *ret, struct error *err) MUST_CHECK;
-/* For who only reads: waits until nobody writes. Makes nothing: without the directory there is
- * nobody to wait for. */
+/* For readers: waits until no process writes. Does not create the directory; without it there is no
+ * writer to wait for. */
 int file_set_lock_shared(const char *directory, int *ret, struct error *err) MUST_CHECK;
 void file_set_unlock(int lock);

@@ -1,5 +1,4 @@
-/* What is wrong with a pair, and lists of authorities: questions about PEM texts, at a given time.
- */
+/* Checks of PEM certificates and keys at a given time, and lists of authorities. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +6,7 @@
 #include "certs/make.h"
 
 /*
- * NULL: nothing. Else a constant that follows "the authority" or "the certificate" in a sentence:
+ * Returns NULL if the pair is usable, otherwise a constant that follows "the authority" or "the certificate" in a sentence:
  * "is missing", "cannot be read", "has a key of another one", "has expired" …
  */
 const char *cert_ca_problem(const struct cert_pair *ca, int64_t now_us);
@@ -16,7 +15,7 @@ const char *cert_ca_problem(const struct cert_pair *ca, int64_t now_us);
 const char *cert_leaf_problem(const struct cert_pair *leaf, const struct cert_names *names,
                               const char *trust, int64_t now_us);
 
-/* false also for what cannot be read; NULL is fine. */
+/* Returns false for texts that cannot be read, and for NULL. */
 bool cert_is_signed_by(const char *cert, const char *ca);
 
 /* The first of the text in OpenSSL's own form, or the text if it has none; NULL gives NULL. */
@@ -29,7 +28,7 @@ struct cert_list {
     size_t len;
 };
 
-/* Adds what the text (NULL is fine) has of authorities that have not expired at now_us, and that
- * the list does not have; what does not fit or cannot be read is left out. */
+/* Adds the authorities of the text that have not expired at now_us and are not in the list. Ignores
+ * authorities that do not fit or cannot be read. pem may be NULL. */
 void cert_list_add(struct arena *arena, struct cert_list *list, const char *pem, int64_t now_us);
 const char *cert_list_text(struct arena *arena, const struct cert_list *list);

@@ -29,7 +29,7 @@ DEFINE_CLEANUP(BIO *, BIO_free_all)
 /* NULL: none could be read. The caller frees them. */
 X509 *cert_read_certificate(const char *pem); /* the first of the text */
 EVP_PKEY *cert_read_key(const char *pem);     /* one with a password cannot be read */
-/* What was written to it; NULL: nothing. */
+/* The text that was written to bio, in the arena; NULL if there is none. */
 const char *cert_bio_text(struct arena *arena, BIO *bio);
 
 bool cert_is_address(const char *name); /* an IP address, as in a certificate */

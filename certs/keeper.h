@@ -1,17 +1,17 @@
-/* Does what the plan says, in whatever holds the pairs and the bundles: observe, one step, again. */
+/* Certificate rotator: observes a backend, executes one step of the plan, and repeats. */
 #pragma once
 
 #include "certs/plan.h"
 #include "common/base/clock.h"
 
 /*
- * Where the pairs and the bundles are. Every write is refused (ERROR_CONFLICT) if what was observed
- * has changed since; load gets everything anew. Strings go into the arena.
+ * Backend for the key pairs and the CA bundles. A write fails with ERROR_CONFLICT if the observed
+ * objects have changed since; load reads everything again. Strings live in the arena.
  */
 struct cert_place {
     void *self;
-    /* now_us is set already. What is missing or unusable is for the plan to say, what cannot be
-     * read is an error. */
+    /* now_us is set by the caller. Missing or unusable objects are no error, because the plan
+     * handles them; an unreadable one is. */
     int (*load)(void *self, struct arena *arena, struct cert_observed *ret, struct error *err);
     /* trust: as ca.crt beside it */
     int (*save_ca)(void *self, struct arena *arena, const struct cert_pair *ca, const char *trust,
@@ -26,20 +26,20 @@ struct cert_done {
     const char *why; /* lives in the arena */
 };
 
-/* More than any change has without waiting. */
+/* More steps than any change takes without a wait. */
 #define CERT_MAX_STEPS 8
 struct cert_result {
     struct cert_done done[CERT_MAX_STEPS];
     size_t done_count;
-    struct cert_plan plan; /* the last one: what is there now; IDLE after success */
+    struct cert_plan plan; /* the last plan, for the present state; IDLE after success */
 };
 
 /*
- * < 0: a step failed, those of *ret are done; another call goes on where it ended. ERROR_INTERNAL:
- * the steps do not come to an end. Idempotent: with nothing to do nothing is written.
+ * < 0: a step failed, and those in *ret are done; the next call continues after them. ERROR_INTERNAL:
+ * the steps do not end. Idempotent: writes nothing if no step is due.
  */
 int cert_keep(struct arena *arena, const struct cert_place *place, const struct cert_policy *policy,
               const struct clock *clock, struct cert_result *ret, struct error *err) MUST_CHECK;
-/* Only looks: *ret is the next step. */
+/* Reads only; *ret is the next step. */
 int cert_look(struct arena *arena, const struct cert_place *place, const struct cert_policy *policy,
               const struct clock *clock, struct cert_plan *ret, struct error *err) MUST_CHECK;

@@ -29,8 +29,8 @@ int64_t cert_skew_us(int64_t lifetime_us);
 
 /* A host name or an IP address. */
 bool cert_name_is_valid(const char *name);
-/* How a service is called in a cluster: <service>, <service>.<ns>, <service>.<ns>.svc and
- * <service>.<ns>.svc.cluster.local, then the others. */
+/* DNS names of a Service: <service>, <service>.<ns>, <service>.<ns>.svc and
+ * <service>.<ns>.svc.cluster.local, followed by the others. */
 struct cert_names cert_names_of(struct arena *arena, const char *service, const char *ns,
                                 const char *const *others, size_t other_count);
 

@@ -53,6 +53,6 @@ struct cert_settings {
                 "a certificate's lifetime"                                                         \
     }
 
-/* ERROR_INVALID names the flag. ns: what holds where settings has none; NULL: it must have one. */
+/* ERROR_INVALID names the flag. ns is the default namespace; if it is NULL, settings must have one. */
 int cert_policy_create(struct arena *arena, const struct cert_settings *settings, const char *ns,
                        struct cert_policy *ret, struct error *err) MUST_CHECK;

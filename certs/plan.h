@@ -1,4 +1,4 @@
-/* What is to be done about the webhook's certificates: pure, one step at a time. */
+/* Decides the next step of the rotation of the webhook's certificates. Pure. */
 #pragma once
 
 #include "certs/inspect.h"
@@ -7,8 +7,8 @@ struct cert_policy {
     struct cert_names names;
     int64_t ca_lifetime_us;
     int64_t leaf_lifetime_us;
-    /* Old and new authority are trusted together for so long: mounted Secrets follow after a minute
-     * or more. At most a third of a certificate's and a sixth of an authority's lifetime. */
+    /* Time for which the old and the new authority are trusted, because mounted Secrets follow after
+     * a minute or more. At most a third of a certificate's and a sixth of an authority's lifetime. */
     int64_t overlap_us;
 };
 
@@ -19,13 +19,12 @@ struct cert_observed {
     struct cert_pair leaf;
     const char *const *bundles; /* of each entry of the webhook configurations; NULL: empty */
     size_t bundle_count;
-    const char *keep_out; /* why nothing is to be done here at all; NULL: go on */
+    const char *keep_out; /* why this program must not act; NULL: it may */
 };
 
 /*
- * The steps, in the order in which a complete change takes them. Between those that wait, API
- * servers and webhooks have the overlap to learn what is new; nobody is asked to trust what he was
- * not told before.
+ * The steps, in the order of a complete rotation. During each wait API servers and webhooks have the
+ * overlap to learn the new state, so that no certificate is served before it is trusted.
  *
  *   MAKE_CA (lost, or two thirds of its life are over; the old one stays trusted)
  *     -> WRITE_BUNDLES (old and new) -> wait, unless there is nothing to serve meanwhile
@@ -46,9 +45,9 @@ const char *cert_step_name(enum cert_step step); /* for messages */
 
 struct cert_plan {
     enum cert_step step;
-    const char *why;     /* "the certificate has expired"; IDLE: NULL, or why we keep out */
+    const char *why;     /* "the certificate has expired"; IDLE: NULL, or keep_out */
     const char *trust;   /* PEM */
-    int64_t next_us;     /* IDLE: when the time alone gives something to do */
+    int64_t next_us;     /* IDLE: time of the next step */
     int64_t ca_end_us;   /* 0: none that is usable */
     int64_t leaf_end_us; /* likewise */
 };

@@ -1,4 +1,4 @@
-/* AdmissionReviews: bytes to bytes, for tests and fuzzers as for the server. */
+/* Answers AdmissionReviews, from request bytes to response bytes. Has no I/O. */
 #pragma once
 
 #include "common/api/admission.h"
@@ -6,11 +6,11 @@
 /* Two objects of at most 3 MiB each (etcd's limit, doubled by JSON) and 1 MiB for the rest. */
 #define ADMISSION_MAX_BODY (7u << 20)
 
-/* What a path stands for; either defaults or validates. */
+/* The hook of an HTTP path. It either sets defaults or validates. */
 struct admission_hook {
     const char *path;
     const struct admission *admission;
-    const char *const *texts;    /* members of a review that no rule looks into */
+    const char *const *texts;    /* members of a review that no rule reads */
     const struct schema *schema; /* of the spec; NULL: the path defaults */
 };
 

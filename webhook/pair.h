@@ -12,12 +12,12 @@
 #define PAIR_KEY_FILE "tls.key"
 /* One PEM file. */
 #define PAIR_MAX_PEM (64u << 10)
-/* A certificate may begin so much later than now: clocks of nodes differ. Little, as a client whose
- * clock is right refuses it until then. */
+/* Maximum time between now and the start of a certificate, because clocks of nodes differ. It is
+ * short, because a client with a correct clock rejects the certificate until then. */
 #define PAIR_MAX_SKEW_US (INT64_C(5) * 1000000)
 
-/* What tells two states of the files apart, also when a mounted Secret is swapped by a symbolic
- * link, or owner or rights change. All zero: neither is there. */
+/* Version of the files. It changes with their content, owner and rights, and when a mounted Secret
+ * is swapped by a symbolic link. All zero: neither file exists. */
 struct pair_version {
     struct {
         dev_t device;
@@ -35,9 +35,9 @@ struct pair {
     int64_t not_after_us; /* wall clock */
 };
 
-/* ERROR_NOT_FOUND: one of the files is not there; ERROR_INVALID: one cannot be used, or the
- * certificate has expired at now_us or begins more than PAIR_MAX_SKEW_US later. Whether they belong
- * together is seen when they are served. */
+/* ERROR_NOT_FOUND: a file is missing. ERROR_INVALID: a file is unusable, or the certificate has
+ * expired at now_us or begins more than PAIR_MAX_SKEW_US later. Does not check that certificate and
+ * key match; serving them does. */
 int pair_load(const char *directory, int64_t now_us, struct pair *ret,
               struct error *err) MUST_CHECK;
 void pair_release(struct pair *pair); /* leaves no key in memory */

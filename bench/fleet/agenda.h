@@ -1,4 +1,4 @@
-/* What is to happen when: a heap of things that come due. */
+/* Events of the simulated devices, in a heap by their time. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@ enum due_kind { DUE_SAMPLE, DUE_RESULT, DUE_REPEAT };
 
 struct due {
     int64_t at_ms;
-    uint64_t number; /* set by agenda_add: what is due at one time comes in the order of adding */
+    uint64_t number; /* set by agenda_add; orders events of the same time */
     enum due_kind kind;
     uint32_t device;
     uint32_t run;
@@ -21,7 +21,7 @@ struct agenda *agenda_create(void);
 void agenda_destroy(struct agenda *agenda);
 
 void agenda_add(struct agenda *agenda, struct due due); /* takes the id */
-/* The first that is due by then; its id is to be freed. false: nothing is. */
+/* Takes the first event that is due at now_ms; the caller frees its id. false: none is due. */
 bool agenda_take(struct agenda *agenda, int64_t now_ms, struct due *ret);
 int64_t agenda_next_ms(const struct agenda *agenda); /* INT64_MAX: nothing waits */
 size_t agenda_len(const struct agenda *agenda);

@@ -1,4 +1,4 @@
-/* What devices were asked and what they answered: the oracle of the fleet. */
+/* Record of the starts and results of all devices, which is the oracle of the fleet. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * One entry an id for as long as the program runs, so that a start that comes again, or comes to
- * another device, is recognised however late. Ids are kept as 64 bits of FNV-1a: two of a million
- * are taken for one with a probability of 3e-8. 24 bytes an id, two thirds of them in use.
+ * Holds one entry for each id while the program runs, so that it recognizes a repeated start, also on
+ * another device. An id is a 64-bit FNV-1a hash: two of a million ids collide with a probability of
+ * 3e-8. An entry has 24 bytes; two thirds of the entries are in use.
  */
 struct ledger;
 

@@ -1,4 +1,4 @@
-/* The fleet's connections to the broker: one that listens, and those that devices speak through. */
+/* Connections of the fleet to the broker: one receives, the others publish for the devices. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,12 +8,13 @@
 #include "common/base/error.h"
 
 /*
- * The identity of a device is in its payloads, so that one connection can speak for many. What the
- * controller says is the same for every device of a channel, so one connection listens for all.
+ * The identity of a device is in its payloads, so one connection can publish for many. A message of
+ * the controller is the same for every device of a channel, so one connection receives for all.
  * With last_wills device i has connection i for itself, with its identity as client id and a will
  * on the alive topic, as the microcontroller has; it subscribes to nothing.
  *
- * One thread. A connection that ends is made again after RETRY_MS, at most so many at a time.
+ * Not thread-safe. Connects again LINKS_RETRY_MS after the end of a connection, at most
+ * LINKS_AT_A_TIME at once.
  */
 struct links_settings {
     const char *host;
@@ -40,14 +41,14 @@ int links_create(const struct links_settings *settings, links_command_fn *comman
                  struct links **ret, struct error *err) MUST_CHECK;
 void links_destroy(struct links *links);
 
-/* Connects what is not connected, reads and writes, at most so long. */
+/* Connects, reads and writes for at most timeout_ms. */
 int links_step(struct links *links, int64_t now_ms, int timeout_ms, struct error *err) MUST_CHECK;
 
 /* As device; suffix behind control/proplet/. false: its connection is away, and nothing was sent,
  * or, with qos 1, it will be. */
 bool links_publish(struct links *links, uint32_t device, const char *suffix, const char *payload,
                    size_t len, int qos);
-/* Dies without a word: the broker sends its will. Only with last_wills. */
+/* Breaks the connection without DISCONNECT, so that the broker sends the will. Requires last_wills. */
 void links_break(struct links *links, uint32_t device);
 
 struct links_counts {

@@ -1,16 +1,16 @@
-/* N devices without a socket: bytes and times come in, messages go out. */
+/* N simulated devices without sockets: takes commands and times, and returns messages. */
 #pragma once
 
 #include "bench/fleet/ledger.h"
 #include "common/base/error.h"
 
 /*
- * Devices are PREFIX-1 ... PREFIX-N; each says that it is alive once an interval, spread evenly over
- * it, and does what the Linux device does with a start: ignores an id that runs, runs a finished one
- * again, sends a sample after 100 ms and then every 10 s, then the result. A device costs no memory
- * of its own; what is asked of it costs a ledger entry, and while it runs an agenda entry.
+ * Devices are PREFIX-1 ... PREFIX-N; each sends a heartbeat once in an interval, spread evenly. It
+ * handles a start as the Linux device does: it ignores an id that runs, runs a finished one again,
+ * sends a sample after 100 ms and then every 10 s, and then the result. A device needs no memory of
+ * its own. A start needs a ledger entry, and while it runs an agenda entry.
  *
- * Faults are decided by the id, the run and the seed alone: the same fleet does the same again.
+ * Faults depend on the id, the run and the seed only, so they can be repeated.
  */
 struct swarm_settings {
     int64_t devices;
@@ -18,14 +18,14 @@ struct swarm_settings {
     int64_t alive_ms;
     int64_t metrics_ms; /* 0: none */
     int64_t result_ms;  /* from start to result */
-    int64_t spread_ms;  /* and up to so much more */
+    int64_t spread_ms;  /* maximum random addition */
     int64_t result_bytes;
     bool samples;
     double lost_percent;      /* of starts: overlooked */
     double duplicate_percent; /* of results: sent again after REPEAT_MS */
     double late_percent;      /* of results: late_ms later */
     int64_t late_ms;
-    int64_t mute_devices; /* the first so many say nothing any more */
+    int64_t mute_devices; /* number of devices that fall silent */
     int64_t mute_after_ms;
     int64_t seed;
     int64_t max_ids;
@@ -34,7 +34,7 @@ struct swarm_settings {
 #define SWARM_SAMPLE_MS 100
 #define SWARM_SAMPLES_MS 10000
 
-/* Who says what; suffix as in "alive": behind control/proplet/. */
+/* A message of a device. suffix follows control/proplet/, such as "alive". */
 struct swarm_message {
     uint32_t device; /* 1 and up */
     const char *suffix;
@@ -60,7 +60,7 @@ int swarm_start(struct swarm *swarm, int64_t now_ms, const char *payload, size_t
                 struct error *err) MUST_CHECK;
 void swarm_stop(struct swarm *swarm, const char *payload, size_t len);
 
-/* Says what is due; at most so many messages, so that sockets get their turn. */
+/* Sends the messages that are due, at most `most`, so that sockets are served in between. */
 void swarm_advance(struct swarm *swarm, int64_t now_ms, size_t most);
 int64_t swarm_next_ms(const struct swarm *swarm);
 
@@ -68,7 +68,7 @@ struct swarm_counts {
     struct ledger_counts ledger;
     uint64_t heartbeats;
     uint64_t malformed; /* starts and stops that could not be read */
-    uint64_t unknown;   /* starts for nobody of the fleet */
+    uint64_t unknown;   /* starts for other devices */
 };
 struct swarm_counts swarm_counts(const struct swarm *swarm);
 /* 0: not one of the fleet. */
