@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds what is not plain English in pages, CRD descriptions, help texts, samples and header comments.
+"""Finds what is not plain English in pages, CRD descriptions, help texts, reasons, samples and header comments.
 
     prose.py            prints the findings of each group of files that has more than its limit allows
     prose.py --count    prints the number of findings of each file and rule, and the sums
@@ -18,6 +18,7 @@ prose_limits.txt holds the limits and the exceptions, each with its reason. A fi
 import collections
 import fnmatch
 import glob
+import pathlib
 import re
 import sys
 
@@ -98,7 +99,8 @@ def crd_texts(file, lines):
 
 def help_texts(file, lines):
     source = "\n".join(lines)
-    for found in re.finditer(r'\.help\s*=\s*((?:"(?:[^"\\]|\\.)*"[\s\\]*(?:[A-Z_]+\s*(?="))?)+)', source):
+    before = r'(?m)(?:\.help\s*=\s*|^(?:REASON|EVENT)\([^"]*"\w+",[^"]*)'
+    for found in re.finditer(before + r'((?:"(?:[^"\\]|\\.)*"[\s\\]*(?:[A-Z_]+\s*(?="))?)+)', source):
         text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', found[1])).replace('\\"', '"')
         yield Text(file, source.count("\n", 0, found.start()) + 1, "help", text)
 
@@ -113,10 +115,9 @@ def comment_texts(file, lines):
 
 def readers():
     """Each file that is checked, with what reads the texts in it."""
-    for pattern in PAGES:
-        yield from ((file, page_texts) for file in sorted(glob.glob(pattern)))
-    yield from ((file, crd_texts) for file in sorted(glob.glob("crds/*.yaml")))
-    yield from ((file, comment_texts) for file in sorted(glob.glob("config/samples/*.yaml")))
+    for pattern, reader in (*((pages, page_texts) for pages in PAGES), ("crds/*.yaml", crd_texts),
+                            ("config/samples/*.yaml", comment_texts), ("common/api/reasons.def", help_texts)):
+        yield from ((file, reader) for file in sorted(glob.glob(pattern)))
     for folder in SOURCES:
         for file in sorted(glob.glob(f"{folder}/**/*.[ch]", recursive=True)):
             if "/tests/" not in file:
@@ -146,8 +147,7 @@ def judge(text):
 
 
 def findings_of(file, reader):
-    with open(file, encoding="utf-8") as opened:
-        lines = opened.read().splitlines()
+    lines = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
     for text in reader(file, lines):
         yield from judge(text)
     if USER_PAGES.fullmatch(file):

@@ -77,6 +77,10 @@ class Prose(unittest.TestCase):
         self.assertEqual(self.rules_of("controller/options.c", '{ .help = "address", .name = "who is told" }'), [])
         self.assertEqual(self.rules_of("controller/tests/test_options.c", '{ .help = "where it listens" }'), [])
 
+    def test_reads_meanings_of_reasons(self):
+        self.assertEqual(self.rules_of("common/api/reasons.def", '#define REASON(a, b)\nREASON(A, "A", OF_TASK | OF_JOB,\n'
+                                       '       "somebody waits")\nEVENT(B, NORMAL, "B", "it is told")'), ["L3", "L3"])
+
     def test_reads_comments_of_headers(self):
         self.assertEqual(self.rules_of("common/a.h", "/* Names of all.\n *\n * Who waits is woken. */\nint who;"), ["L1"])
         self.assertEqual(self.rules_of("common/a.c", "/* Who waits is woken. */"), [])
