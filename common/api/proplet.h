@@ -1,4 +1,11 @@
-/* Proplet: one worker. Its struct, its phases, its defaults. */
+/*
+ * This module holds the kind Proplet, a device or a group of pods that runs Tasks: its structs, its
+ * phases and the meaning of absent fields.
+ *
+ * Structs are plain values, which point into the tree and the arena that they were decoded with.
+ * All functions are pure, so any thread may call them. Units are in the names: _us is the wall clock
+ * in microseconds since 1970, _ms is a duration in milliseconds.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +14,8 @@
 #include "common/api/resources.h"
 #include "common/json/codec.h"
 
-/* Index 0 of the names as in task.h. */
+/* The names are those of the API, by the value of the enum. Index 0 is NULL where 0 means that the
+ * field is absent (PROPLET_TYPE_UNSET). */
 enum proplet_type { PROPLET_TYPE_UNSET, PROPLET_K8S, PROPLET_EXTERNAL };
 enum proplet_log_level { PROPLET_LOG_INFO, PROPLET_LOG_DEBUG, PROPLET_LOG_WARN, PROPLET_LOG_ERROR };
 enum proplet_dialect { DIALECT_STANDARD, DIALECT_EMBEDDED };
@@ -64,10 +72,10 @@ struct proplet_spec {
 enum proplet_phase { PROPLET_INITIALIZING, PROPLET_RUNNING, PROPLET_OFFLINE, PROPLET_PHASES };
 extern const char *const PROPLET_PHASE_NAMES[];
 
-/* A device of a Proplet of type k8s, as far as the broker tells. */
+/* One device of a Proplet of type k8s; whether it is connected is known from the broker. */
 struct proplet_device {
     const char *client_id;
-    bool connected;           /* written in every case */
+    bool connected;           /* written even if false */
     int64_t offline_since_us; /* 0: it is connected */
 };
 
@@ -79,7 +87,7 @@ struct proplet_k8s_status {
 
 struct proplet_status {
     enum proplet_phase phase;
-    bool alive; /* written in every case */
+    bool alive; /* written even if false */
     int64_t last_seen_us;
     int64_t offline_since_us;          /* 0: it is not Offline */
     struct json_strings alive_history; /* RFC 3339, at most PROPLET_ALIVE_HISTORY, oldest first */
@@ -102,13 +110,14 @@ struct proplet {
 extern const struct json_struct PROPLET_SPEC;
 extern const struct json_struct PROPLET_STATUS;
 
-/* object: a whole Proplet; spec and status may be absent. *ret borrows from it. */
+/* Decodes a whole Proplet, whose spec and status may be absent. *ret borrows from object and from
+ * the arena. The only error is ERROR_INVALID, which names the field. */
 int proplet_decode(struct arena *arena, const cJSON *object, struct proplet *ret,
                    struct error *err) MUST_CHECK;
-/* The value of "status"; owned by the arena. */
+/* Returns the value of "status" as a new tree, owned by the arena. */
 cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *status);
 
-/* What an absent field means. */
+/* Values of absent fields. */
 #define PROPLET_DEFAULT_REPLICAS 1
 #define PROPLET_DEFAULT_MQTT_QOS 1
 #define PROPLET_DEFAULT_MQTT_TIMEOUT "30s"
@@ -117,15 +126,17 @@ cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *s
 #define PROPLET_MAX_REPLICAS 100
 
 int64_t proplet_replicas(const struct proplet_spec *spec);
-/* Each of its pods is a device of its own, "<clientId>-0", "<clientId>-1", ... (a StatefulSet). */
+/* Whether each of its pods is a device with a client id of its own: "<clientId>-0", "<clientId>-1",
+ * … (a StatefulSet). */
 bool proplet_is_indexed(const struct proplet_spec *spec);
-/* Its devices: one, or one for each pod; and the client id of one. */
+/* A Proplet has one device, or one for each pod. The client id is in the arena or borrowed from
+ * spec; index is below the count. */
 size_t proplet_device_count(const struct proplet_spec *spec);
 const char *proplet_device_id(struct arena *arena, const struct proplet_spec *spec, size_t index);
 bool proplet_has_device(const struct proplet_spec *spec, const char *client_id);
-/* NULL: nothing is known of it. */
+/* Returns the entry of the device in status, borrowed, or NULL if there is none. */
 const struct proplet_device *proplet_device_find(const struct proplet_status *status,
                                                  const char *client_id);
 int proplet_mqtt_qos(const struct proplet_spec *spec);
-int64_t proplet_mqtt_timeout_ms(const struct proplet_spec *spec); /* > 0 */
+int64_t proplet_mqtt_timeout_ms(const struct proplet_spec *spec); /* above 0 */
 enum proplet_dialect proplet_dialect(const struct proplet_spec *spec);

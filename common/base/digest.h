@@ -1,4 +1,9 @@
-/* SHA-256, base64 and random ids, by OpenSSL. */
+/*
+ * This module wraps OpenSSL for SHA-256, base64 and random ids.
+ *
+ * Any thread may call it. Lengths are in bytes. No function but base64_decode fails: a missing
+ * algorithm is a bug, and a system without random numbers ends the process.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -6,13 +11,16 @@
 
 struct arena;
 
+/* Writes the digest as 64 lower-case digits and a NUL to ret, and returns ret. */
 #define SHA256_HEX_LEN 65
 const char *sha256_hex(const void *bytes, size_t len, char ret[static SHA256_HEX_LEN]);
 
-/* RFC 4648 with padding. Decoding is strict (no blanks, padding needed) and gives NULL for anything
- * else. */
+/* RFC 4648 with padding. Results are in the arena and end with a NUL, which *ret_len (may be NULL)
+ * does not count. base64_decode returns NULL for text with blanks, without padding or with other
+ * bytes. */
 char *base64_encode(struct arena *arena, const void *bytes, size_t len);
 char *base64_decode(struct arena *arena, const char *text, size_t len, size_t *ret_len);
 
+/* Writes a random UUID (RFC 4122, version 4) and a NUL to ret, and returns ret. */
 #define UUID_LEN 37
-const char *uuid_random(char ret[static UUID_LEN]); /* RFC 4122 version 4 */
+const char *uuid_random(char ret[static UUID_LEN]);

@@ -1,5 +1,5 @@
-/* Reading and writing cJSON trees without its traps: case, duplicates, big numbers, trailing bytes.
- */
+/* This module reads and writes cJSON trees without its traps: case, duplicates, big numbers,
+ * trailing bytes. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,18 +12,28 @@
 #include "common/base/compiler.h"
 #include "common/base/error.h"
 
-/* First call in main: cJSON allocates through xmalloc, so that building a tree cannot fail. */
+/*
+ * Ownership. A tree that is read belongs to the arena and is const; strings borrow from it. A tree
+ * that is built belongs to the arena (json_object, json_array) or to the caller (json_copy).
+ * Errors. Only the parsing functions fail.
+ * Threads. A tree has no lock. Any number of threads may read it; while one changes it no other may
+ * use it. Lengths are in bytes.
+ */
+
+/* The first call in main: cJSON allocates through xmalloc from now on, so building a tree cannot
+ * fail. */
 void json_init(void);
 
 /*
- * One JSON document and nothing after it but white space; valid UTF-8, no NUL, at most 100 levels
- * deep, no key twice in one object. The tree is owned by the arena. Numbers keep their digits: one
- * that cJSON would print differently (9007199254740993, 1e15, 1.50) becomes a cJSON_Raw node;
- * json_is_number knows both. ERROR_INVALID names the byte, and no byte of the text but keys.
+ * Parses one JSON document, which white space may follow, into a tree that the arena owns. It must
+ * be valid UTF-8 without NUL, at most JSON_MAX_DEPTH levels deep, and no object may have a key
+ * twice. Numbers keep their digits: a number that cJSON would print differently (9007199254740993,
+ * 1e15, 1.50) becomes a cJSON_Raw node, and json_is_number accepts both.
  *
- * A node needs 80 bytes, and two bytes of text can stand for one ("0,"). So a tree has at most
- * json_max_values(len) nodes, which cost 800 KB and ten times the text; ERROR_TOO_LARGE: the text has
- * more values, and nothing is kept of them.
+ * ERROR_INVALID names the position; its message quotes nothing of the text but keys.
+ * ERROR_TOO_LARGE: the text has more than json_max_values(len) values. A node needs 80 bytes and
+ * two bytes of text can make one ("0,"), so this limit bounds a tree to 800 KB and ten times its
+ * text.
  */
 #define JSON_MAX_DEPTH 100
 #define JSON_MAX_NUMBER 63 /* characters of one number; cJSON reads no further */
@@ -34,35 +44,36 @@ int json_parse(struct arena *arena, const char *text, size_t len, const cJSON **
                struct error *err) MUST_CHECK;
 
 /*
- * The same without a tree for members that are not looked into. Paths of object members ("spec.file"),
- * which go through arrays ("spec.tasks.metadata"), with NULL behind them. The members there must be
- * valid JSON, but keys inside them may repeat, and each member counts as one value at most.
- * A member whose key is written with escape sequences is built.
+ * As json_parse, but builds no tree for the members at some paths. A path names object members
+ * ("spec.file") and goes through arrays ("spec.tasks.metadata"); a NULL ends the list. These
+ * members must be valid JSON, but keys inside them may repeat, and each counts as one value at
+ * most. A member whose key is written with escape sequences is built.
  */
 #define JSON_MAX_UNREAD 16
 #define JSON_MAX_TEXTS 12
 struct json_reading {
-    const char *const *unread; /* left out; at most JSON_MAX_UNREAD */
+    const char *const *unread; /* omitted; at most JSON_MAX_UNREAD */
     const char *const *texts; /* an array or object is one cJSON_Raw node, with its compact text; at
                                   most JSON_MAX_TEXTS; json_opened builds its tree */
-    size_t max_values;        /* fewer than json_max_values; 0: as many */
-    bool own; /* printed from a tree that was bounded when it was read: not bounded again */
+    size_t max_values;        /* a lower limit than json_max_values; 0: none */
+    bool own; /* no limit of values: the text was printed from a tree that had one */
 };
 int json_parse_with(struct arena *arena, const char *text, size_t len,
                     const struct json_reading *reading, const cJSON **ret,
                     struct error *err) MUST_CHECK;
-/* With .own. */
+/* json_parse_with, with own set. */
 int json_parse_own(struct arena *arena, const char *text, size_t len, const cJSON **ret,
                    struct error *err) MUST_CHECK;
-/* The tree of an item that was kept as text, as json_parse bounds it; any other item is returned as it
- * is, and NULL for a text that is not read. */
+/* Returns the tree of an item that was kept as text, parsed by json_parse; NULL if json_parse
+ * refuses the text. Any other item is returned as it is. */
 const cJSON *json_opened(struct arena *arena, const cJSON *item);
 
-/* All reading functions take NULL for "absent". Keys are compared exactly. */
+/* Reading. NULL stands for an absent item and is accepted everywhere. Keys are compared exactly. A
+ * fallback is returned for an absent item and for one of another type. */
 const cJSON *json_get(const cJSON *object, const char *key);
 const cJSON *json_path(const cJSON *object, const char *key, ...) NULL_TERMINATED;
 const char *json_string(const cJSON *item, const char *fallback);
-/* fallback unless an integer that fits; 1.0 and 1e3 are integers too */
+/* 1.0 and 1e3 are integers; an integer beyond int64_t gives the fallback. */
 int64_t json_int(const cJSON *item, int64_t fallback);
 bool json_bool(const cJSON *item, bool fallback);
 double json_double(const cJSON *item, double fallback);
@@ -73,11 +84,13 @@ const cJSON *json_first(const cJSON *array_or_object); /* NULL: there is none */
 #define json_for_each(item, container)                                                             \
     for (const cJSON *item = json_first(container); item; item = item->next)
 
-/* Same value: objects without regard to order, numbers by value, kept texts opened where they differ. */
+/* Whether both are the same value. The order of object members does not matter; numbers are
+ * compared by value; texts that differ are opened (json_opened) and compared. */
 bool json_equal(const cJSON *a, const cJSON *b);
 
-/* Building. A NULL value removes the key; setting a key again replaces it. *_int prints digits,
- * never 1e+15. Bytes of a string that are not UTF-8 become U+FFFD. */
+/* Building. Setting a key again replaces its value; a NULL value removes the key. json_set_int
+ * prints digits, never 1e+15. Bytes of a string that are not UTF-8 become U+FFFD. Strings are
+ * copied. */
 cJSON *json_object(struct arena *arena); /* owned by the arena */
 cJSON *json_array(struct arena *arena);  /* owned by the arena */
 void json_set(cJSON *object, const char *key,
@@ -96,9 +109,10 @@ void json_remove_path(cJSON *object,
                       const char *path);        /* "spec.file", through arrays; not there is fine */
 void json_rename(cJSON *item, const char *key); /* a key for an item, or another one */
 
-/* Compact text, "null" for NULL. json_text is owned by the arena; *ret_len may be NULL. */
+/* Returns the compact text, "null" for NULL. The arena owns that of json_text; ret_len may be
+ * NULL. */
 char *json_text(struct arena *arena, const cJSON *item, size_t *ret_len);
-char *json_print(const cJSON *item, size_t *ret_len); /* the same, the caller frees it */
+char *json_print(const cJSON *item, size_t *ret_len); /* the caller frees it */
 cJSON *
 json_copy(const cJSON *item); /* owned by the caller; NULL gives NULL; Raw numbers stay Raw */
 void json_free(void *item);   /* for arena_own and for json_copy */

@@ -1,24 +1,29 @@
-/* Nodes of one block each, for this folder only: a node of cJSON with its key and its text behind it. */
+/* This module makes cJSON nodes that are one block of memory each; only common/json includes it. */
 #pragma once
 
 #include "common/json/json.h"
 
 /*
- * cJSON has a block for the key and one for the text. Here both follow the node and are marked as
- * not its own (cJSON_StringIsConst, cJSON_IsReference), so that cJSON_Delete frees the node alone.
- * They live as long as it does: json_copy copies them, as cJSON_Duplicate would not, and a new key
- * is given by functions of cJSON or by json_rename.
+ * cJSON uses one block for a node, one for its key and one for its text. Here key and text follow
+ * the node in its block. They are marked as foreign (cJSON_StringIsConst, cJSON_IsReference), so
+ * that cJSON_Delete frees the node alone. They live as long as the node. So such a node is copied
+ * by json_copy, not by cJSON_Duplicate, and gets a new key from json_rename or from cJSON.
  *
- * type: cJSON_String, cJSON_Raw or one without text. key: NULL for none. Both have room for so many
- * bytes and a NUL, which is not written: node->string and node->valuestring.
+ * The caller owns a new node until it links it. Nothing here fails: memory is from xmalloc. Not
+ * thread-safe; a tree belongs to one thread while it is built. Lengths are in bytes, without NUL.
  */
+
+/* Makes a node of this type. Only cJSON_String and cJSON_Raw have text. The caller writes the key
+ * to node->string and the text to node->valuestring, each with its NUL. */
 cJSON *json_node(int type, bool has_key, size_t key_len, size_t text_len);
 
-/* At the end of an array or an object; O(1). */
+/* Adds the node, which the container owns from now on, at the end of the array or object. O(1). */
 void json_link(cJSON *container, cJSON *node);
 
-/* The node of a number as the token says it: Raw where cJSON would print other digits. */
+/* Makes the node of a number of at most JSON_MAX_NUMBER bytes. It is cJSON_Raw if cJSON would print
+ * other digits. The caller writes the key. */
 cJSON *json_node_of_number(const char *token, size_t len, bool has_key, size_t key_len);
 
-/* A Raw node of an array or object: its text without blanks between the tokens. */
+/* Makes a cJSON_Raw node with the text of an array or object, without blanks between its tokens.
+ * The text must be valid JSON. The caller writes the key. */
 cJSON *json_node_of_text(const char *text, size_t len, bool has_key, size_t key_len);
