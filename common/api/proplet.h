@@ -3,8 +3,8 @@
  * phases and the meaning of absent fields.
  *
  * Structs are plain values, which point into the tree and the arena that they were decoded with.
- * All functions are pure, so any thread may call them. Units are in the names: _us is the wall clock
- * in microseconds since 1970, _ms is a duration in milliseconds.
+ * All functions are pure, so any thread may call them. Units are in the names: _us is the wall
+ * clock in microseconds since 1970, _ms is a duration in milliseconds.
  */
 #pragma once
 

@@ -1,16 +1,21 @@
-/* malloc that cannot fail: out of memory ends the process with one line on stderr. */
+/*
+ * This module wraps malloc so that it cannot fail: out of memory ends the process with one line on
+ * standard error.
+ *
+ * The caller owns the memory and frees it with free. Sizes are in bytes. Any thread.
+ */
 #pragma once
 
 #include <stddef.h>
 
-/* Before other threads are there. One heap for all of them: with one for every two threads, as is
- * usual, what a burst leaves free in each can be used by no other. */
+/* Makes all threads use one heap. Called before other threads exist. With several heaps, memory
+ * that a burst leaves free in one of them could not be used by threads of another. */
 void alloc_init(void);
-/* What is free goes back to the system. Walks over the heap: not in a hurry. */
+/* Returns free memory to the system. It walks over the heap, so it is for idle moments. */
 void alloc_give_back(void);
 
 void *xmalloc(size_t size);
-void *xcalloc(size_t count, size_t size);
+void *xcalloc(size_t count, size_t size); /* zeroed */
 void *xrealloc(void *pointer, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t len);

@@ -1,4 +1,4 @@
-/* A growing byte buffer with a maximum. */
+/* A buf is a growing buffer of bytes with a maximum. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,8 +7,12 @@
 #include "common/base/compiler.h"
 
 /*
- * Invariants: len <= max; data[len] is NUL once anything was appended, so data is a C string if the
- * bytes are. What would go over max changes nothing and returns false.
+ * A buf is a value that its scope owns and releases. Lengths are in bytes. Not thread-safe. The
+ * only failure is a length above max: the function returns false and changes nothing. Out of memory
+ * ends the process.
+ *
+ *  1. len <= max.
+ *  2. After the first append data[len] is NUL, so data is a C string if its bytes hold no NUL.
  */
 struct buf {
     char *data;
@@ -26,10 +30,10 @@ bool buf_append(struct buf *buf, const void *bytes, size_t len) MUST_CHECK;
 bool buf_append_string(struct buf *buf, const char *s) MUST_CHECK;
 bool buf_prepend(struct buf *buf, const void *bytes, size_t len) MUST_CHECK;
 bool buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
-const char *buf_string(const struct buf *buf); /* "" if nothing was appended */
-/* From 1, of the first NUL, behind which a C string would lose the rest; 0: there is none. */
+const char *buf_string(const struct buf *buf); /* borrowed; "" if nothing was appended */
+/* Returns the line, from 1, of the first NUL in the bytes; 0 if there is none. */
 size_t buf_line_of_nul(const struct buf *buf);
 void buf_consume(struct buf *buf, size_t len); /* drops the first len bytes */
 void buf_clear(struct buf *buf);               /* keeps the memory */
-void buf_release(struct buf *buf);             /* frees it; usable again afterwards */
+void buf_release(struct buf *buf);             /* frees the memory; the buf stays usable */
 DEFINE_CLEANUP_OF(struct buf, buf_release)

@@ -1,4 +1,9 @@
-/* Condition variables on the monotonic clock, with a deadline. */
+/*
+ * This module waits on condition variables until a deadline of the monotonic clock.
+ *
+ * The caller owns the condition variable and its lock. No function fails: an error of the system is
+ * a bug.
+ */
 #pragma once
 
 #include <pthread.h>
@@ -6,8 +11,10 @@
 #include <stdint.h>
 #include <time.h>
 
-void cond_init(pthread_cond_t *cond); /* freed by pthread_cond_destroy */
+void cond_init(pthread_cond_t *cond); /* released by pthread_cond_destroy */
 
-struct timespec cond_deadline(uint32_t timeout_ms);
-/* False: the deadline has passed. As with any wait, the caller looks at its condition again. */
+struct timespec cond_deadline(uint32_t timeout_ms); /* from now on */
+/* Blocks, without the lock, until a signal or the deadline; called and left with the lock. Returns
+ * false if the deadline has passed. It may wake without a signal: the caller checks its condition
+ * again. */
 bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *deadline);

@@ -1,4 +1,9 @@
-/* Names, kinds and shared immutable objects of the Kubernetes API. */
+/*
+ * This module holds kinds, names and shared immutable objects of the Kubernetes API.
+ *
+ * Only kube_object_create and kube_object_create_with fail. Any thread may call any function.
+ * Lengths are in bytes; _us is the wall clock in microseconds since 1970.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,19 +13,20 @@
 
 struct json_phrases;
 
-/* A kind: the parts of its path. Kinds are constants, since there is no discovery. */
+/* A kind with the parts of its path. Kinds are constants, since there is no discovery. */
 struct kube_kind {
     const char *group; /* "" for the core group */
     const char *version;
     const char *kind;
     const char *plural;
     bool namespaced;
-    /* Members of any size that only travel: kept as text in every tree (json_reading.texts). NULL: none. */
+    /* Paths of large members that no code looks into: every tree keeps them as text
+     * (json_reading.texts). NULL: none. */
     const char *const *texts;
-    const struct json_phrases *phrases; /* for packing (packing.h). NULL: those of all objects */
+    const struct json_phrases *phrases; /* for packing (packing.h); NULL: those of all objects */
 };
 
-/* A value: never allocated, compared with kube_name_equal. */
+/* A name is a plain value, compared by kube_name_equal. */
 struct kube_name {
     char ns[64]; /* "" for cluster-scoped objects */
     char name[254];
@@ -28,17 +34,17 @@ struct kube_name {
 
 bool kube_name_set(struct kube_name *ret, const char *ns, const char *name); /* false: too long */
 bool kube_name_equal(const struct kube_name *a, const struct kube_name *b);
-/* "ns/name" or "name": map keys and messages. */
+/* Writes "ns/name" or "name" to ret, for map keys and messages, and returns ret. */
 #define KUBE_KEY_LEN 320
 const char *kube_name_key(const struct kube_name *name, char ret[static KUBE_KEY_LEN]);
 
 /*
- * One allocation: header and compact JSON text, packed (packing.h). Immutable and counted; any thread may hold a
- * reference. A tree at rest would cost 4 to 5 KiB an object, so it is parsed into the arena of the
- * unit of work that needs it.
+ * An object is one allocation with a header and its packed JSON text (packing.h). It never changes
+ * and counts its references, which any thread may hold. A tree in memory would cost 4 to 5 KiB, so
+ * each unit of work that needs the tree parses it into its arena.
  */
 struct kube_object {
-    const char *packed; /* kube_object_text, kube_object_json */
+    const char *packed; /* read by kube_object_text and kube_object_json */
     uint32_t packed_len;
     struct kube_name name;
     const char *uid;              /* "": not set yet */
@@ -49,11 +55,12 @@ struct kube_object {
     bool deleting;                /* metadata.deletionTimestamp is set */
 };
 
-/* By creationTimestamp, which has whole seconds, then by uid: the same for every process. */
+/* Compares by creationTimestamp, which has whole seconds, then by uid, so all processes agree. */
 bool kube_object_is_older(const struct kube_object *object, const struct kube_object *than);
 
-/* Copies what it needs of json; ERROR_INVALID without metadata.name. kind: may be NULL; the tree was read
- * with its texts. */
+/* Makes an object of a tree, which it copies. *ret is a new reference, owned by the caller. kind
+ * may be NULL; otherwise the tree was read with its texts. ERROR_INVALID: no metadata.name, or a
+ * name that is too long. ERROR_TOO_LARGE: over 4 GiB. */
 int kube_object_create_with(const cJSON *json, const struct kube_kind *kind,
                             struct kube_object **ret, struct error *err) MUST_CHECK;
 int kube_object_create(const cJSON *json, struct kube_object **ret, struct error *err) MUST_CHECK;
@@ -61,25 +68,25 @@ struct kube_object *kube_object_ref(struct kube_object *object); /* NULL gives N
 void kube_object_unref(struct kube_object *object);              /* NULL is fine */
 DEFINE_CLEANUP(struct kube_object *, kube_object_unref)
 
-/* The compact JSON text, in the arena; ret_len may be NULL. */
+/* Returns the compact JSON text, in the arena; ret_len may be NULL. */
 const char *kube_object_text(struct arena *arena, const struct kube_object *object,
                              size_t *ret_len);
-/* The tree, parsed from the text; dies with the arena. Aborts only on a bug, the text came from a
- * tree. */
+/* Returns the tree, owned by the arena. It cannot fail, since the text was printed from a tree. */
 const cJSON *kube_object_json(struct arena *arena, const struct kube_object *object);
 
 /*
- * resourceVersions of one resource, compared as the API server lets clients do (KEP-5504): as
- * decimal numbers of any length. < 0, 0, > 0; anything that is not a number counts as older.
+ * Compares two resourceVersions of one resource as decimal numbers of any length (KEP-5504).
+ * Returns < 0, 0 or > 0; a text that is not a number counts as older.
  */
 int kube_version_compare(const char *a, const char *b);
 
-/* Of a tree that is an object: false if a name is too long. */
+/* The following functions read the tree of an object and borrow from it. false: a name is too
+ * long. */
 bool kube_name_of(const cJSON *object, struct kube_name *ret);
-/* "" if it has none yet. */
+/* Returns "" if the object has no uid yet. */
 const char *kube_uid(const cJSON *object);
 bool kube_is_deleting(const cJSON *object);
 
-/* The controller owner reference, or NULL; and its uid. */
+/* Return the owner reference with controller: true, or its uid; NULL if there is none. */
 const cJSON *kube_controller_reference(const cJSON *object);
 const char *kube_controller_uid(const cJSON *object);
