@@ -1,4 +1,10 @@
-/* Workers that take names from a queue and reconcile them; the rules of requeueing. */
+/*
+ * A controller runs workers, which take names from a queue and reconcile them, and applies the
+ * rules of requeueing.
+ *
+ * Ownership. A controller owns its queue and its threads; everything it is created with is borrowed
+ * and outlives it. Errors are those of reconcile, by the table below. Times are in milliseconds.
+ */
 #pragma once
 
 #include "common/base/clock.h"
@@ -7,33 +13,35 @@
 #include "common/runtime/informer.h"
 #include "common/runtime/workqueue.h"
 
+/* One call of reconcile, on the thread of a worker. */
 struct reconcile {
     struct kube_name name;
-    struct arena *arena; /* of this call */
+    struct arena *arena; /* destroyed after this call */
     struct kube_client *client;
     struct events *events;
     const struct clock *clock;
-    uint32_t requeue_after_ms; /* out; 0: not again by itself */
+    uint32_t requeue_after_ms; /* set by reconcile; 0: only a change wakes the name */
 };
 
-/* Again after this time at the latest; an earlier one stays. 0 and less: at once. */
+/* Requeues after delay_ms at the latest; an earlier time stays. 0 or less: at once. */
 void reconcile_again_after(struct reconcile *rc, int64_t delay_ms);
 
 /*
- * Worker thread. After it:
+ * Runs on the thread of a worker and may block. Never runs twice for one name at once. Afterwards:
  *
- *   0 and requeue_after_ms   forget, add after that time
- *   0                        forget
- *   ERROR_INVALID            one warning line, forget: only a change can help
+ *   0 and requeue_after_ms   failures forgotten, added after that time
+ *   0                        failures forgotten
+ *   ERROR_INVALID            the same, a warning line: only a change can help
  *   ERROR_CONFLICT           retry with back-off, a debug line
- *   ERROR_CANCELED           the same, CONTROLLER_CANCELED_MS at least: the lease may come back
+ *   ERROR_CANCELED           the same, after CONTROLLER_CANCELED_MS or more: the Lease may return
  *   other errors             retry with back-off, or after retry_after_ms if longer; a warning line
  */
 #define CONTROLLER_CANCELED_MS 1000
 typedef int reconcile_fn(void *self, struct reconcile *rc, struct error *err);
 /*
- * See informer_fn for meaning; adds names to the queue. On the thread of controller_start for each
- * object that is there, as created; then on those of informer_fn. Both may happen at once.
+ * Adds the names that a change concerns to the queue; see informer_fn. Must not block. Runs on the
+ * thread of controller_start for each object that is in the store, as created, and on the threads
+ * of informer_fn. Both may happen at once.
  */
 typedef void map_fn(void *self, struct kube_object *old, struct kube_object *current,
                     struct workqueue *queue);
@@ -50,19 +58,20 @@ struct controller_options {
     unsigned workers;
 };
 
-/* name, self and reconcile must outlive it. events may be NULL. */
+/* options is copied. events may be NULL. */
 struct controller;
 struct controller *controller_create(const struct controller_options *options,
                                      struct kube_client *client, struct events *events,
                                      const struct clock *clock);
-/* Subscribes, so before the informers start. Until controller_start nothing is queued: a standby's queue
- * does not grow. */
+/* Subscribes to an informer, before it starts. Nothing is queued before controller_start, so the
+ * queue of a standby does not grow. */
 void controller_watch(struct controller *controller, const struct controller_source *source);
 void controller_destroy(struct controller *controller); /* after the informers have stopped */
-struct workqueue *controller_queue(struct controller *controller);
-/* Once, after the informers are synced. */
+struct workqueue *controller_queue(struct controller *controller); /* borrowed */
+/* Starts the workers. Called once, after the informers are synced. Fails if the system has no
+ * threads. */
 int controller_start(struct controller *controller, struct error *err) MUST_CHECK;
-void controller_stop(struct controller *controller); /* no new work */
-void controller_join(struct controller *controller); /* what was under way is done */
+void controller_stop(struct controller *controller); /* begins no more work */
+void controller_join(struct controller *controller); /* waits for the present work */
 
-extern map_fn map_self; /* the object's own name */
+extern map_fn map_self; /* adds the object's own name */

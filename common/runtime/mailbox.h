@@ -1,6 +1,5 @@
-/* Inbox: messages from outside, kept under the key of their object until what they say is written:
- * peek, write, acknowledge.
- */
+/* An inbox (struct mailbox) keeps messages from outside under the key of their object until their
+ * content is written: peek, write, acknowledge. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,13 +21,13 @@
  *
  * Fairness. One source puts at most key_messages under one key, wherever they are, and at most a
  * sixteenth of these copies in memory. A message whose copy has just been made takes, if all is
- * full, the place of the copy that has been in memory for the longest time. A recall chooses the keys
- * whose turn was the longest ago. So messages that cannot be written, however many, delay the others
- * for a number of recalls at most.
+ * full, the place of the copy that has been in memory for the longest time. A recall chooses the
+ * keys whose turn was the longest ago. So messages that cannot be written, however many, delay the
+ * others for a number of recalls at most.
  *
- * Order. Messages of one key are shown oldest first. A copy that was elsewhere comes behind those that
- * came meanwhile, and one that supersedes ends what came before it: so it is not shown while messages
- * of its key are elsewhere, nor while copies of an earlier process are expected.
+ * Order. Messages of one key are shown oldest first. A copy that was elsewhere comes behind those
+ * that came meanwhile, and one that supersedes ends what came before it: so it is not shown while
+ * messages of its key are elsewhere, nor while copies of an earlier process are expected.
  *
  * Thread-safe; guarded by the mailbox's own lock. No function but the waits blocks.
  */
@@ -58,22 +57,25 @@ enum mailbox_verdict {
 struct mailbox;
 struct mailbox *mailbox_create(const struct mailbox_limits *limits);
 void mailbox_destroy(struct mailbox *mailbox); /* NULL is fine */
-/* Copies the message. If a copy of it is held already, it is taken and not kept twice. A message that
- * supersedes takes over the state of the one that it replaces, and the time since it waits.
+/* Copies the message. If a copy of it is held already, it is taken and not kept twice. A message
+ * that supersedes takes over the state of the one that it replaces, and the time since it waits.
  * ret_sequence may be NULL; it is written if the message is taken. */
 enum mailbox_verdict mailbox_put(struct mailbox *mailbox, const char *key, const struct mail *mail,
                                  uint64_t *ret_sequence);
-/* Oldest first, copied into the arena. */
+/* Copies the messages of a key into the arena, oldest first, and returns their number. */
 size_t mailbox_peek(struct mailbox *mailbox, struct arena *arena, const char *key,
                     struct mail **ret);
-/* After the API write. One that supersedes and was never shown stays; UINT64_MAX: none does. */
+/* Drops the messages of a key up to a sequence, after the API write. A superseding message that was
+ * never shown stays, unless up_to_sequence is UINT64_MAX. */
 void mailbox_ack(struct mailbox *mailbox, const char *key, uint64_t up_to_sequence);
-/* Acknowledges everything under the keys of which knows() says no; it is called without the lock. */
+/* Acknowledges all messages under the keys for which knows returns false. knows is called without
+ * the lock. */
 void mailbox_forget_unknown(struct mailbox *mailbox, bool (*knows)(void *ctx, const char *key),
                             void *ctx);
 
-/* The oldest one that waits and came before that time, or whose source holds a copy under the same
- * key; copied into the arena. It is not reported again before again_ms. */
+/* Finds the oldest waiting message that came before before_ms, or whose source has a copy under the
+ * same key. It is copied into the arena, and not reported again before again_ms. false: there is
+ * none. */
 bool mailbox_overdue(struct mailbox *mailbox, struct arena *arena, int64_t before_ms,
                      int64_t now_ms, int64_t again_ms, const char **ret_key, struct mail *ret);
 void mailbox_overdue_again(struct mailbox *mailbox, const char *key,
@@ -88,15 +90,15 @@ void mailbox_put_copy(struct mailbox *mailbox, const char *key, const struct mai
 char *mailbox_take_released(struct mailbox *mailbox);
 /* mailbox_take_released returns this name, too. */
 void mailbox_release(struct mailbox *mailbox, const char *copy);
-/* Messages of this key are elsewhere, or may still come with the last recall. */
+/* Whether messages of this key are elsewhere, or may still come by the last recall. */
 bool mailbox_is_elsewhere(struct mailbox *mailbox, const char *key);
 /* The broker may hold copies of an earlier process that did not come yet. */
 void mailbox_expect_copies(struct mailbox *mailbox, bool expects);
 bool mailbox_expects_copies(struct mailbox *mailbox);
 bool mailbox_any_elsewhere(struct mailbox *mailbox);
 /* true: the caller now asks the broker for all copies, and hands each to mailbox_put_copy. Due a
- * second after the last recall if at most a quarter of the total is held, else a minute after it; and
- * as long after the last copy that came by it. Copies that did not come by then are gone. */
+ * second after the last recall if at most a quarter of the total is held, else a minute after it;
+ * and as long after the last copy that came by it. Copies that did not come by then are gone. */
 bool mailbox_recall(struct mailbox *mailbox, int64_t now_ms);
 /* From now on the broker sends all copies, asked by a recall or by a new connection. */
 void mailbox_copies_come(struct mailbox *mailbox, int64_t now_ms);
@@ -105,14 +107,15 @@ size_t mailbox_len(struct mailbox *mailbox);
 size_t mailbox_held(struct mailbox *mailbox);
 /* Messages of this source under all keys but this one, wherever they are. */
 size_t mailbox_len_of_source(struct mailbox *mailbox, const char *source, const char *except_key);
-/* When the oldest that is not written yet came, held or not; 0: there is none. */
+/* Returns when the oldest message came, held or not (monotonic); 0: there is none. */
 int64_t mailbox_oldest_ms(struct mailbox *mailbox);
-/* Blocks until nothing waits, or woken, or the time is over; true: nothing. The events thread,
- * before it acknowledges. */
+/* Blocks until no message waits, mailbox_wake or the time-out; true: no message waits. Called by
+ * the MQTT events thread before it acknowledges. */
 bool mailbox_wait_empty(struct mailbox *mailbox, uint32_t timeout_ms);
-/* Blocks until something waits or is released, or woken since wakes was read, or the time is over. */
+/* Blocks until a message waits or a copy is released, mailbox_wake since wakes was read, or the
+ * time-out. */
 void mailbox_wait_work(struct mailbox *mailbox, uint64_t wakes, uint32_t timeout_ms);
-/* Blocks until woken since wakes was read, or the time is over. */
+/* Blocks until mailbox_wake since wakes was read, or the time-out. */
 void mailbox_wait_wake(struct mailbox *mailbox, uint64_t wakes, uint32_t timeout_ms);
 uint64_t mailbox_wakes(struct mailbox *mailbox);
 void mailbox_wake(struct mailbox *mailbox); /* ends the waits of this moment early */

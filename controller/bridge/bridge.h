@@ -1,4 +1,5 @@
-/* Between the broker and the reconcilers: topics <-> mailbox, fleet, names to wake. */
+/* A bridge connects the broker and the reconcilers: it turns messages into state and names to wake,
+ * and publishes for workers. */
 #pragma once
 
 #include "common/base/clock.h"
@@ -11,18 +12,22 @@
 #include "controller/device/messages.h"
 
 /*
- * Two connections (behaviour: MQTT):
+ * It has two connections to the broker:
  *
  *   events   "<client-id>-results", persistent session, acknowledged after the write:
  *            results, invoke_results, create, marker; updates of training, on a topic of no channel
  *   control  "<client-id>", clean session:
  *            alive, metrics, task_metrics, and everything that is published
  *
- * Subscriptions follow the channels of the Proplets. A result goes into the mailbox under its
- * Task's uid and stays there until the Task's status is written; the events thread acknowledges
- * nothing while anything waits in the mailbox. What waits for long is quarantined (quarantine.h), so
- * that it holds up no other. What can never be stored (malformed, unknown Task) is counted and
- * acknowledged.
+ * Subscriptions follow the channels of the Proplets. A result goes into the inbox under the uid of
+ * its Task and stays there until the status is written. The events thread acknowledges nothing
+ * while a message waits in the inbox. A message that waits for long is quarantined (quarantine.h),
+ * so that it delays no other. A message that can never be stored (malformed, unknown Task) is
+ * counted and acknowledged.
+ *
+ * Thread-safe; guarded by the bridge's own lock. Only bridge_publish, bridge_fence_request,
+ * bridge_stop and bridge_destroy block. Times are monotonic milliseconds. The options point to
+ * parts that outlive it.
  */
 struct bridge;
 
@@ -45,31 +50,32 @@ struct bridge_options {
 
 struct bridge *bridge_create(const struct bridge_options *options);
 void bridge_destroy(struct bridge *bridge);
-/* Before start: whose names are woken. */
+/* Sets the queues whose names are woken, before bridge_start. */
 void bridge_set_queues(struct bridge *bridge, struct workqueue *tasks, struct workqueue *proplets);
 int bridge_start(struct bridge *bridge, struct error *err) MUST_CHECK;
-void bridge_stop(struct bridge *bridge);   /* joins; the mailbox should be empty by now */
+void bridge_stop(struct bridge *bridge);   /* joins its threads; the inbox should be empty */
 void bridge_cancel(struct bridge *bridge); /* any thread; see mqtt_publish_cancel */
 
-/* A Proplet of this channel came or went: counted. Any thread. */
+/* Count the Proplets of a channel. The first one subscribes to it, the last one unsubscribes. */
 void bridge_channel_add(struct bridge *bridge, const char *channel);
 void bridge_channel_remove(struct bridge *bridge, const char *channel);
 
 struct channel_state {
     bool refused;             /* the broker refused a subscription */
-    int64_t since_ms;         /* heartbeats are heard since then (monotonic); 0: not now */
-    int64_t results_since_ms; /* the same of results and creates: they are subscribed to */
+    int64_t since_ms;         /* heartbeats are received since then; 0: not now */
+    int64_t results_since_ms; /* results and creates are received since then; 0: not now */
 };
 struct channel_state bridge_channel_state(struct bridge *bridge, const char *channel);
 
-/* Worker thread. See mqtt_publish for errors. */
+/* Publishes on the control connection and blocks until the broker has acknowledged (QoS 1) or the
+ * time-out. Called by workers. Errors are those of mqtt_publish. */
 int bridge_publish(struct bridge *bridge, const char *channel, const char *suffix,
                    const void *payload, size_t len, int qos, struct error *err) MUST_CHECK;
 
 /*
- * Whether everything that the broker had stored for this client at since_ms (monotonic; 0: when this
- * term began) is in the inbox or dealt with: a marker that was sent after it has come back on the
- * events connection (bridge_fence.h). Any thread; does not block.
+ * Whether everything that the broker had stored for this client at since_ms (monotonic; 0: when
+ * this term began) is in the inbox or dealt with: a marker that was sent after it has come back on
+ * the events connection (bridge_fence.h). Any thread; does not block.
  */
 enum fence_state {
     FENCE_PASSED,
@@ -79,13 +85,13 @@ enum fence_state {
 enum fence_state bridge_fence_state(struct bridge *bridge, int64_t since_ms);
 /*
  * Sends a marker, if none is on its way, and wakes the Task waiter when one is back or a connection
- * ended; at once if one has come back since the caller looked. waiter NULL: no Task waits. The broker
- * may swallow markers, so the Task requests another one after FENCE_RETRY_MS without being woken, and
- * that one goes by another channel. Worker thread; may block like a publish.
+ * ended; at once if one has come back since the caller looked. waiter NULL: no Task waits. The
+ * broker may swallow markers, so the Task requests another one after FENCE_RETRY_MS without being
+ * woken, and that one goes by another channel. Worker thread; may block like a publish.
  */
 void bridge_fence_request(struct bridge *bridge, int64_t since_ms, const struct kube_name *waiter);
-/* A marker did not come back in time, and none has since then. */
+/* Whether a marker did not come back in time, and no other marker has since. */
 bool bridge_marker_overdue(struct bridge *bridge);
 
-/* Both connections are up; otherwise why not. */
+/* Whether both connections are up; otherwise why says the reason. */
 bool bridge_connected(struct bridge *bridge, char *why, size_t size);

@@ -1,4 +1,11 @@
-/* A module tells the process about a kind; the host gives the module its parts of the process. */
+/*
+ * A module describes a kind to the process, and a host gives the module the parts of the process.
+ *
+ * Tables are constants. The host and everything that it hands out belong to the process and outlive
+ * the modules. Functions of a module run on the main thread, except reconcile (workers) and map
+ * (see map_fn). Functions of the host are for any thread and do not block; none of them fails,
+ * since asking for a kind or module that is not stated is a bug.
+ */
 #pragma once
 
 #include "common/base/timeline.h"
@@ -12,8 +19,8 @@ struct controller_settings;
 struct module_host;
 struct modules;
 
-/* Objects that are kept in memory. Modules that use the same kind share one cache. It is watched as the
- * first of them states; each adds its own indexes. */
+/* A cache of objects. Modules that use one kind share a cache: it is watched as the first of them
+ * states, and each adds its indexes. */
 struct module_cache {
     struct watch_options watch;
     void (*add_indexes)(struct store *store); /* may be NULL */
@@ -21,77 +28,78 @@ struct module_cache {
 
 /* Changes of one kind that cause objects to be reconciled. */
 struct module_source {
-    const struct kube_kind *kind; /* of a cache that any module has stated */
+    const struct kube_kind *kind; /* of a cache that a module has stated */
     map_fn *map;                  /* with self of this module */
     const struct kube_kind
-        *wakes; /* the kind of the names that map queues; NULL: the module's own */
+        *wakes; /* kind of the names that map queues; NULL: the kind of the module */
 };
 
-/* Flags of a module, which fill a struct of its own. */
+/* Flags that fill a struct of the module. */
 struct module_flags {
     const struct option *table;
     size_t len;
-    size_t size; /* of the struct */
-    /* Whether they fit together, and to the flags of all: < 0, and err names the flag. May be NULL. */
+    size_t size; /* of the struct; bytes */
+    /* Checks the flags together with the common ones. < 0: err names the flag. May be NULL. */
     int (*check)(const struct controller_settings *settings, const void *own, struct error *err);
 };
 
 /*
- * A module is a kind, or a part that several kinds use (it has no name, kind and reconcile then). The process
- * loops over MODULES and knows none of them by name. The caches and queues of all modules exist before
- * the first create. Modules are created, started and told that they lead in the order of the list, and
- * destroyed in reverse.
+ * A module is a kind, or a part that several kinds use; such a part has no name, kind or reconcile.
+ * The process loops over MODULES and knows none of them by name.
+ *
+ *  1. The caches and queues of all modules exist before the first create.
+ *  2. create, start and started_leading run in the order of the list, destroy in the reverse order.
  */
 struct module {
     const char
         *name; /* in --workers, metrics and logs; the ServiceAccount is "<name>-controller" */
     const struct kube_kind *kind;
-    unsigned workers;                    /* parallel reconciles, if --workers does not say */
+    unsigned workers;                    /* parallel reconciles without --workers */
     const struct module_flags *flags;    /* NULL: none */
-    const struct module_cache *caches;   /* ended by one without a kind; NULL: none */
-    const struct module_source *sources; /* ended by one without a kind; NULL: none */
+    const struct module_cache *caches;   /* an entry without a kind ends it; NULL: none */
+    const struct module_source *sources; /* an entry without a kind ends it; NULL: none */
 
-    /* Asks the host for what the module uses, and keeps it. *ret is self of all other functions. < 0:
-     * the start-up input is unusable; destroy is not called. */
+    /* Asks the host for the parts that the module uses, and keeps them. *ret is self of all other
+     * functions. < 0: the process ends with this error, and destroy is not called. */
     int (*create)(struct module_host *host, void **ret, struct error *err);
-    /* This replica begins to lead: the caches are complete, and no object is reconciled before it
-     * returns. May be NULL. */
+    /* This replica begins to lead. The caches are complete, and no object is reconciled before the
+     * function returns. May be NULL. */
     void (*started_leading)(void *self);
     reconcile_fn *reconcile;
-    /* Everything has stopped. May be NULL. */
+    /* Frees self, after all threads have stopped. May be NULL. */
     void (*destroy)(void *self);
 };
 
-/* Ended by NULL. */
+/* All modules; NULL ends the list. */
 extern const struct module *const MODULES[];
 #define MODULES_MAX 16
 
-/* The parts of the process that modules use; it outlives them. create adds runnables to manager, and
- * readiness checks and pages to health. */
+/* The parts of the process that modules use. create adds runnables to manager, and readiness checks
+ * and pages to health. */
 struct module_host {
     const struct controller_settings *settings;
     struct arena *arena; /* of the process */
     const struct clock *clock;
-    struct timeline *timeline;  /* of that clock: what waits is counted with it */
-    struct kube_client *client; /* of the process; module_host_client is that of a module */
+    struct timeline *timeline;  /* of that clock, for the ages of timestamps */
+    struct kube_client *client; /* of the process; a module uses module_host_client */
     struct elector *elector;    /* NULL: --leader-elect=false */
     struct manager *manager;
     struct health *health;
-    struct modules *modules; /* of the functions below */
+    struct modules *modules; /* private, for the functions below */
 };
 
-/* The cache of a kind, which some module has stated. */
+/* Returns the cache of a kind that a module has stated. */
 struct informer *module_host_informer(const struct module_host *host, const struct kube_kind *kind);
-/* The names of a kind that a module reconciles. */
+/* Returns the queue of a kind that a module reconciles. */
 struct workqueue *module_host_queue(const struct module_host *host, const struct kube_kind *kind);
-/* With the rights of the ServiceAccount of a module. */
+/* Returns the client with the rights of the ServiceAccount of a module. */
 struct kube_client *module_host_client(const struct module_host *host, const struct module *module);
-/* The struct that the flags of a module filled. */
+/* Returns the struct that the flags of a module filled. */
 const void *module_host_flags(const struct module_host *host, const struct module *module);
-/* self of a module that stands before this one in the list. */
+/* Returns self of a module that is earlier in the list. */
 void *module_host_self(const struct module_host *host, const struct module *module);
 
-/* For callbacks; ctx: the host. Any thread. */
+/* Callbacks, whose ctx is the host. */
 bool module_host_is_leader(void *ctx);
-bool module_host_may_act(void *ctx); /* the Lease is renewed in time */
-bool module_host_leads(void *ctx);   /* both */
+bool module_host_may_act(void *ctx); /* the Lease was renewed in time */
+bool module_host_leads(void *ctx);   /* both of these */
