@@ -1,4 +1,4 @@
-/* The kinds of this project, as constants. */
+/* This module has the five kinds of this project, as constants. */
 #pragma once
 
 #include "common/kube/object.h"

@@ -1,4 +1,4 @@
-/* Kinds of Kubernetes itself, as constants. */
+/* This module has the kinds of Kubernetes itself that the programs use, as constants. */
 #pragma once
 
 #include "common/kube/object.h"

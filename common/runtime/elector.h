@@ -1,19 +1,24 @@
-/* Leader election on a Lease with client-go's algorithm (tools/leaderelection). */
+/*
+ * An elector elects a leader by a Lease, with the algorithm of client-go (tools/leaderelection).
+ *
+ * It has a thread of its own. lease_decide is pure. Times are in milliseconds of the boot clock,
+ * which goes on while the machine sleeps. Errors of requests are logged and tried again.
+ */
 #pragma once
 
 #include "common/base/timeline.h"
 #include "common/kube/client.h"
 
 struct elector_options {
-    const char *identity;       /* "<hostname>_<uuid>", < 128 */
+    const char *identity;       /* "<hostname>_<uuid>", below 128 bytes */
     struct kube_name lease;     /* coordination.k8s.io/v1 */
     uint32_t lease_duration_ms; /* 15000 */
-    uint32_t renew_deadline_ms; /* 10000 < lease_duration */
-    uint32_t retry_period_ms;   /* 2000; renew_deadline > 1.2 × retry_period */
+    uint32_t renew_deadline_ms; /* 10000; below lease_duration_ms */
+    uint32_t retry_period_ms;   /* 2000; renew_deadline_ms is above 1.2 × this */
 };
 
-/* What was seen of the Lease; observed_ms is our own boot clock after `version` was seen first:
- * clocks of others do not matter. */
+/* The Lease as this process saw it. observed_ms is its own boot clock when it first saw this
+ * version, so the clocks of other machines do not matter. */
 struct lease_view {
     bool exists;
     char holder[128];
@@ -28,9 +33,9 @@ enum lease_action lease_decide(const struct lease_view *view, const struct elect
 
 /*
  * Callbacks run on the lease thread, each at most once. After the renew deadline elector_may_act is
- * false until the Lease is renewed; leading ends when it is not ours any more (another holder, or
- * one in between: its transitions have moved; or it is gone after the deadline), or after four
- * lease durations without a renewal. ended: exit.
+ * false until the Lease is renewed. Leading ends after four lease durations without a renewal, or
+ * when the Lease belongs to another process: it has another holder, it had one meanwhile (its
+ * transitions have changed), or it is gone after the deadline. The process exits after ended.
  */
 struct elector_callbacks {
     void *ctx;
@@ -38,35 +43,37 @@ struct elector_callbacks {
     void (*ended)(void *ctx, const char *why);
 };
 
-/* client: of its own, with a time-out of half the renew deadline. Strings of options are copied. */
+/* client is used by the elector only, with a time-out of half the renew deadline. Strings of
+ * options are copied; client and clock are borrowed. */
 struct elector;
 struct elector *elector_create(const struct elector_options *options, struct kube_client *client,
                                const struct clock *clock,
                                const struct elector_callbacks *callbacks);
 void elector_destroy(struct elector *elector);
 /*
- * Before start: the timeline is handed over with the Lease, in this annotation, which says since when
- * the wall clock of its holders has made no step. A new holder counts from there if its own clock
- * goes on where renewTime ended, at most ELECTOR_MAX_GAP_US later (the longest back-off of a
- * container that ends again and again); otherwise from the moment when it takes the Lease. Both
- * outlive the elector.
+ * Hands over the timeline with the Lease: the annotation has the time since which the wall clocks
+ * of its holders made no step. A new holder counts from there if its own clock continues at most
+ * ELECTOR_MAX_GAP_US after renewTime (the longest back-off of a container that restarts). Otherwise
+ * it counts from the moment when it takes the Lease. Called before elector_start; both outlive the
+ * elector.
  */
 #define ELECTOR_MAX_GAP_US INT64_C(300000000)
 void elector_set_timeline(struct elector *elector, struct timeline *timeline,
                           const char *annotation);
-/* ERROR_INVALID: the options do not fit together. */
+/* Starts the thread. ERROR_INVALID: the options contradict each other. */
 int elector_start(struct elector *elector, struct error *err) MUST_CHECK;
-/* Any thread, no lock, no I/O: we hold the Lease and its local renew deadline has not passed. The
- * guard of every write, connect, publish and acknowledgement. */
+/* Whether this process holds the Lease and its local renew deadline has not passed. It guards every
+ * write, connect, publish and acknowledgement. Any thread; no lock, no I/O. */
 bool elector_may_act(void *elector);
 bool elector_is_leader(struct elector *elector);
-/* Any thread, no lock, no I/O: an attempt to read or write the Lease succeeded within the last renew
- * deadline. A standby that is not in touch could not take over. */
+/* Whether an attempt to read or write the Lease succeeded within the last renew deadline. A standby
+ * for which this is false could not take over. Any thread; no lock, no I/O. */
 bool elector_in_touch(struct elector *elector);
-/* Joins. release only if all work has ended: others may lead at once. */
+/* Joins the thread. release gives the Lease back, so another process may lead at once: it is true
+ * only if all work has ended. */
 void elector_stop(struct elector *elector, bool release);
 
-/* One attempt: the milliseconds until the next, or ELECTOR_ENDED. The thread calls it again and
- * again; tests with a clock of their own call it instead of start. */
+/* Makes one attempt, and returns the milliseconds until the next one or ELECTOR_ENDED. The thread
+ * calls it in a loop; tests with their own clock call it in place of elector_start. */
 #define ELECTOR_ENDED UINT32_MAX
 uint32_t elector_step(struct elector *elector);

@@ -1,4 +1,10 @@
-/* Events (events.k8s.io/v1) of transitions: best effort, bounded, never in a reconcile's way. */
+/*
+ * This module writes Events (events.k8s.io/v1) of transitions, as best effort, without delaying a
+ * reconcile.
+ *
+ * One thread writes. Objects are referenced while their Events wait. No caller sees an error: an
+ * Event that is not written is counted in …_events_dropped_total.
+ */
 #pragma once
 
 #include "common/base/clock.h"
@@ -6,29 +12,29 @@
 
 enum event_type { EVENT_NORMAL, EVENT_WARNING };
 
-/* An Event of a transition. Its words are constants of the program: text of devices, pods and users
- * belongs to the status of its object, since more people may list Events than read that object. */
+/* An Event of a transition. Its text is constant. Text of devices, pods and users is for the status
+ * of the object only, because more people may list Events than read that object. */
 struct event {
     enum event_type type;
-    const char *reason; /* one word, at most 128 bytes; the action too */
+    const char *reason; /* one word, at most 128 bytes; it is the action, too */
     const char *note;   /* at most 1 KiB */
 };
 
 struct events;
 /*
- * component: reportingController, "<group>/controller". One thread
- * writes, each Event once; 1,024 wait at most. What is not written is counted in
- * …_events_dropped_total; the first failure after a success is a warning line.
+ * component is the reportingController, "<group>/controller". Each Event is tried once, and at most
+ * 1,024 wait. The first failure after a success is logged as a warning. client and clock are
+ * borrowed.
  */
 struct events *events_create(struct kube_client *client, const char *component,
                              const char *instance, const struct clock *clock);
 void events_destroy(struct events *events);
 int events_start(struct events *events, struct error *err) MUST_CHECK;
-/* Writes what waits for at most 2 s and joins, which may take the time-out of one request longer.
- */
+/* Writes waiting Events for at most 2 s and joins. It may take the time-out of one request
+ * longer. */
 void events_stop(struct events *events);
 
-/* Any thread, never waits. The same event of the same object again within 10 minutes raises the
- * series count instead of a new Event. *event is not copied: it lives as long as `events`. */
+/* Queues an Event. The same event of the same object within 10 minutes raises the series count in
+ * place of a new Event. *event is not copied and outlives `events`. Any thread; does not block. */
 void events_emit(struct events *events, const struct kube_kind *kind,
                  const struct kube_object *regarding, const struct event *event);
