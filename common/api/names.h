@@ -1,4 +1,7 @@
-/* Names that other parties see: finalizers, labels, annotations, and how children are called. */
+/*
+ * This module has the names that other programs see: finalizers, labels, annotations and the names
+ * of children. Strings that functions return are in the arena. Pure: any thread, and nothing fails.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -18,12 +21,12 @@
 #define LABEL_PROPLET API_GROUP "/proplet"
 #define LABEL_TASK API_GROUP "/task"
 #define LABEL_ROUND API_GROUP "/round"
-/* On what a Task runs as in the cluster, and on its pods: whose it is, and of which attempt. */
+/* On the Job or Deployment of a Task and on its pods: the Task and the attempt. */
 #define LABEL_TASK_UID API_GROUP "/task-uid"
 #define LABEL_ATTEMPT API_GROUP "/attempt"
 /* Selector of the pods of a Proplet: the one that existing Deployments have. */
 #define LABEL_PROPLET_SELECTOR "propeller.absmach.fr/proplet"
-/* capability…/NAME on a Proplet: it counts as having the capability NAME. */
+/* A Proplet with the label capability…/NAME has the capability NAME. */
 #define LABEL_CAPABILITY_PREFIX "capability." API_GROUP "/"
 
 #define ANNOTATION_SPEC_NAME API_GROUP "/spec-name"
@@ -31,26 +34,26 @@
 #define ANNOTATION_RESTART API_GROUP "/restart"
 #define ANNOTATION_RESULT API_GROUP "/result"
 #define ANNOTATION_STEADY_SINCE API_GROUP "/clock-steady-since" /* of the Lease */
-/* On the pod template of a Proplet: what was wanted when it was written; the version of the Secret
- * with the key of spec.connectionConfig.clientKey, so that a new key starts new pods. */
+/* On the pod template of a Proplet: the hash of the wanted template when it was written, and the
+ * version of the Secret with spec.connectionConfig.clientKey, so that a new key starts new pods. */
 #define ANNOTATION_TEMPLATE_HASH API_GROUP "/template-hash"
 #define ANNOTATION_KEY_VERSION API_GROUP "/client-key-version"
 
-/* spec.managedBy of a PropellerJob that is ours, like an empty one. */
+/* spec.managedBy of a PropellerJob that the controller reconciles; an empty one means the same. */
 #define MANAGED_BY_CONTROLLER API_GROUP "/controller"
 
-/* Objects that make pods: their name becomes a label value and a host name. */
+/* Lengths in bytes. Names of objects that make pods become label values and host names. */
 #define NAME_MAX_POD_OWNER 63
 #define NAME_MAX_OBJECT 253
 #define LABEL_VALUE_MAX 63
 
 /*
- * A name for a child, the same for the same input for ever: the formatted text in lower case, with
- * everything that an object's name may not hold (also '_' and blanks) as '-'. If that changed
- * anything, or the text is longer than max, it is cut and ends in a hash of the whole text, so that
+ * Returns a name for a child, which is always the same for the same input: the formatted text in
+ * lower case, with '-' for all that a name may not hold (also '_' and blanks). If that changed the
+ * text, or the text is longer than max, it is cut and ends in a hash of the whole text, so that
  * "a_b" and "a-b" stay two names. max is at least 16.
  */
 char *child_name(struct arena *arena, size_t max, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* The same for a label value: case, '_' and dots stay. "" gives "". */
+/* As child_name, for a label value: case, '_' and dots stay. "" gives "". */
 char *label_value(struct arena *arena, const char *text);

@@ -1,4 +1,10 @@
-/* What is kept of each kind in memory, and under which values it is found. */
+/*
+ * This module says which members of Tasks and Proplets the caches keep, and under which values the
+ * caches find them.
+ *
+ * All functions are pure, so any thread may call them; trees are borrowed. Keys are arrays of the
+ * caller. Nothing fails but by false: the object has no such value, or it is too long.
+ */
 #pragma once
 
 #include "common/api/proplet.h"
@@ -11,14 +17,14 @@
  * Tasks
  *   INDEX_ACTIVE    ""                  scheduled with a Proplet or targets, or running
  *   INDEX_ASSIGNED  "<ns>/<proplet>"    the same by Proplet, a broadcast by those it waits for
- *   INDEX_OWED      "<ns>/<proplet>"    those that it is to be told to stop when it is back
+ *   INDEX_OWED      "<ns>/<proplet>"    those that the Proplet still has to stop when it is back
  *   INDEX_WAITING   "<ns>"              pending, or scheduled without a Proplet, unless only other
  *                                       Tasks, the time or its user can help
  *   INDEX_DEPENDENTS "<ns>/<task>"      pending ones by each Task that they depend on
  *   INDEX_OWNER     "<uid>"             by the object that controls them
  *   INDEX_MEMBER    "<uid>/<proplet>"   by the object that controls them and the Proplet that they are on
  * Proplets
- *   INDEX_CLIENT    "<clientId>"        on whatever channel
+ *   INDEX_CLIENT    "<clientId>"        on any channel
  *   INDEX_IDENTITY  fleet_key           each device
  *   INDEX_CHANNEL   channel_key
  *   INDEX_EMBEDDED  channel_key         of dialect embedded only
@@ -41,24 +47,25 @@ bool member_key(const char *owner_uid, const char *proplet, char ret[static MEMB
 void indexes_add_task(struct store *store);
 void indexes_add_proplet(struct store *store);
 
-/* Without module, environment, arguments, metadata for the device, results (those of targets
- * too), history, annotations: a reconciler that needs them reads them from the API server. */
+/* Removes module, environment, arguments, metadata for the device, results (also of targets),
+ * history and annotations. A reconciler that needs them reads them from the API server. */
 watch_project_fn project_task;
-extern const char *const UNREAD_OF_TASK[]; /* what of it can be left out before there is a tree */
-/* Without the client key and annotations. */
+extern const char *const UNREAD_OF_TASK[]; /* paths for which no tree is built */
+/* Removes the client key and annotations. */
 watch_project_fn project_proplet;
 extern const char *const UNREAD_OF_PROPLET[];
 
-/* Of a Task's tree: calls back for each Proplet that a broadcast still waits for, and which of its
- * devices (NULL: its only). */
+/* Calls function for each Proplet that the broadcast of a Task still waits for. client_id is its
+ * device; NULL: it has one. */
 typedef void target_fn(void *ctx, const char *proplet, const char *client_id);
 void targets_open(const cJSON *task, target_fn *function, void *ctx);
 
-/* Of a Proplet's tree; false: it has no usable connectionConfig. */
+/* Writes the channel of a Proplet to ret. false: it has no usable connectionConfig. */
 bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN]);
-/* Of one of its devices; client_id NULL: of its only one. */
+/* Writes the fleet_key of a device of a Proplet to ret. client_id NULL: the Proplet has one
+ * device. */
 bool proplet_identity_of(const cJSON *json, const char *client_id, char ret[static FLEET_KEY_LEN]);
-/* Calls back for each of its devices. */
+/* Calls function for each device of a Proplet. */
 typedef void identity_fn(void *ctx, const char *client_id, const char *identity);
 void proplet_identities(const cJSON *json, identity_fn *function, void *ctx);
 enum proplet_dialect proplet_dialect_of(const cJSON *json);

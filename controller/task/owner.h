@@ -1,4 +1,4 @@
-/* The kinds that own Tasks, or refer to them: the table by which each plugs into Task. */
+/* A task_owner is the table by which a kind that owns Tasks, or refers to them, plugs into Task. */
 #pragma once
 
 #include "controller/module/module.h"
