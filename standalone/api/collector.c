@@ -8,7 +8,6 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/runtime/thread.h"
-#include "standalone/api/collector_internal.h"
 #include "standalone/api/stored.h"
 #include "standalone/schema/object_meta.h"
 
@@ -198,35 +197,54 @@ static void collector_forget(struct collector *collector)
     collector->sweeps = map_create(collector_sweep_destroy);
 }
 
-/* The whole store, and from then on its events. */
-static int collector_begin_watch(struct collector *collector, struct error *err)
+int collector_walk(struct collector *collector, const char *prefix, collector_walk_fn *function,
+                   uint64_t *ret_revision, struct error *err)
 {
-    struct kv_range range = {
-        .prefix = ALL, .limit = COLLECTOR_PAGE, .max_bytes = COLLECTOR_PAGE_BYTES, .uncounted = true
-    };
-    static const struct kv_value NOTHING;
+    struct kv_range range = { .prefix = prefix,
+                              .limit = COLLECTOR_PAGE,
+                              .max_bytes = COLLECTOR_PAGE_BYTES,
+                              .uncounted = true };
     struct kv_page page;
     char *after = NULL;
+    int r;
 
-    collector_forget(collector);
     do {
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
         range.after = after;
-
-        int r = kv_list(collector->api->kv, arena, &range, &page, err);
-        if (r < 0) {
-            free(after);
-            return r;
-        }
+        r = kv_list(collector->api->kv, arena, &range, &page, err);
+        if (r < 0)
+            break;
         for (size_t i = 0; i < page.len; i++)
-            collector_see_object(collector, arena, &page.items[i], &NOTHING);
+            function(collector, arena, &page.items[i]);
         range.revision = page.revision;
         free(after);
         after = page.len ? xstrdup(page.items[page.len - 1].key) : NULL;
     } while (page.remaining);
     free(after);
-    return kv_watch(collector->api->kv, ALL, range.revision, collector_on_notify, collector,
+    *ret_revision = range.revision;
+    return r;
+}
+
+static void collector_see_first(struct collector *collector, struct arena *arena,
+                                const struct kv_value *value)
+{
+    static const struct kv_value NOTHING;
+
+    collector_see_object(collector, arena, value, &NOTHING);
+}
+
+/* The whole store, and from then on its events. */
+static int collector_begin_watch(struct collector *collector, struct error *err)
+{
+    uint64_t revision;
+
+    collector_forget(collector);
+
+    int r = collector_walk(collector, ALL, collector_see_first, &revision, err);
+    if (r < 0)
+        return r;
+    return kv_watch(collector->api->kv, ALL, revision, collector_on_notify, collector,
                     &collector->watch, err);
 }
 

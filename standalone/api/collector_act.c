@@ -5,7 +5,7 @@
 #include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "standalone/api/collector_internal.h"
+#include "standalone/api/collector.h"
 #include "standalone/api/stored.h"
 #include "standalone/patch/managed_fields.h"
 #include "standalone/schema/object_meta.h"
@@ -440,69 +440,41 @@ enum collector_outcome collector_act(struct collector *collector, struct arena *
 
 /* --- Events ----------------------------------------------------------------------------------- */
 
-static bool collector_event_is_over(const cJSON *event, const struct timeline_view *time,
-                                    int64_t now_us)
+static void collector_expire(struct collector *collector, struct arena *arena,
+                             const struct kv_value *value)
 {
-    const char *const times[] = {
-        json_string(json_path(event, "series", "lastObservedTime", NULL), NULL),
-        json_string(json_get(event, "lastTimestamp"), NULL),
-        json_string(json_get(event, "eventTime"), NULL),
-        json_string(json_path(event, "metadata", "creationTimestamp", NULL), NULL),
-    };
-    int64_t newest_us = INT64_MIN, time_us;
-
-    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
-        if (times[i] && rfc3339_parse(times[i], &time_us) && time_us > newest_us)
-            newest_us = time_us;
-    }
-    return newest_us != INT64_MIN && timeline_age_us(time, now_us, newest_us) >= EVENT_LIFETIME_US;
-}
-
-/* A page of them; *after goes to its last. 1: there are more. */
-static int collector_expire_page(struct collector *collector, char **after, struct error *err)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct kv_range range = { .prefix = EVENT_KEYS,
-                                    .after = *after,
-                                    .limit = COLLECTOR_PAGE,
-                                    .max_bytes = COLLECTOR_PAGE_BYTES,
-                                    .uncounted = true };
+    static const char *const TIMES[][2] = { { "series", "lastObservedTime" },
+                                            { "lastTimestamp", NULL },
+                                            { "eventTime", NULL },
+                                            { "metadata", "creationTimestamp" } };
     struct timeline_view time;
     int64_t now_us = timeline_now_us(collector->timeline, &time);
-    struct kv_page page;
+    int64_t newest_us = INT64_MIN, time_us;
+    const cJSON *event;
     uint64_t revision;
 
-    int r = kv_list(collector->api->kv, arena, &range, &page, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < page.len; i++) {
-        const struct kv_value *value = &page.items[i];
-        const cJSON *event;
+    if (json_parse_own(arena, value->text, value->len, &event, NULL) < 0)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(TIMES); i++) {
+        const char *text = json_string(json_path(event, TIMES[i][0], TIMES[i][1], NULL), "");
 
-        if (json_parse_own(arena, value->text, value->len, &event, NULL) == 0 &&
-            collector_event_is_over(event, &time, now_us))
-            (void)!kv_delete(collector->api->kv, value->key, value->revision, &revision, NULL);
+        if (rfc3339_parse(text, &time_us) && time_us > newest_us)
+            newest_us = time_us;
     }
-    free(*after);
-    *after = page.len ? xstrdup(page.items[page.len - 1].key) : NULL;
-    return page.remaining > 0;
+    if (newest_us != INT64_MIN && timeline_age_us(&time, now_us, newest_us) >= EVENT_LIFETIME_US)
+        (void)!kv_delete(collector->api->kv, value->key, value->revision, &revision, NULL);
 }
 
 void collector_expire_events(struct collector *collector)
 {
     int64_t now_ms = clock_monotonic_ms(collector->api->clock);
-    char *after = NULL;
+    uint64_t revision;
     struct error err;
-    int r;
 
     if (now_ms < collector->events_due_ms)
         return;
     collector->events_due_ms = now_ms + COLLECTOR_EVENTS_MS;
-    do
-        r = collector_expire_page(collector, &after, &err);
-    while (r > 0);
-    free(after);
-    if (r < 0)
+    if (collector_walk(collector, EVENT_KEYS, collector_expire, &revision, &err) < 0)
         log_warn("events cannot be read, looking at them again later", "error", ERROR_TEXT(&err),
                  NULL);
 }
