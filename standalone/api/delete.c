@@ -5,6 +5,7 @@
 #include "common/base/str.h"
 #include "standalone/api/read.h"
 #include "standalone/api/stored.h"
+#include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
 
 /* Writes of an object by the collector, which takes no turns, that may come in between. */
@@ -47,8 +48,8 @@ static cJSON *delete_finalizers(struct arena *arena, const cJSON *live,
             json_add_string(ret, name);
     }
     for (size_t i = 0; i < ARRAY_LEN(OWN) && !delete_is_kind(live, "Event"); i++) {
-        if (*options->policy ? str_equal(options->policy, OWN[i][1])
-                             : delete_has_finalizer(live, OWN[i][0]))
+        if (options->policy ? str_equal(options->policy, OWN[i][1])
+                            : delete_has_finalizer(live, OWN[i][0]))
             json_add_string(ret, OWN[i][0]);
     }
     return ret;
@@ -195,7 +196,7 @@ static int delete_read_text(struct api_call *call, const cJSON *body, const char
 static int delete_read_body(struct api_call *call, struct delete_options *ret,
                             struct field_errors *errors)
 {
-    const cJSON *preconditions, *orphan, *dry_run;
+    const cJSON *preconditions, *orphan, *dry_run, *grace;
     const char *kind = "DeleteOptions";
     cJSON *body;
 
@@ -205,9 +206,11 @@ static int delete_read_body(struct api_call *call, struct delete_options *ret,
     preconditions = json_get(body, "preconditions");
     orphan = json_get(body, "orphanDependents");
     dry_run = json_get(body, "dryRun");
+    grace = json_get(body, "gracePeriodSeconds");
     if (!cJSON_IsObject(body) || !str_equal(kind, "DeleteOptions") ||
         (preconditions && !cJSON_IsNull(preconditions) && !cJSON_IsObject(preconditions)) ||
-        (dry_run && !cJSON_IsNull(dry_run) && !cJSON_IsArray(dry_run)))
+        (dry_run && !cJSON_IsNull(dry_run) && !cJSON_IsArray(dry_run)) ||
+        (grace && !cJSON_IsNull(grace) && !value_is_int64(grace)))
         return call_fail(call, 500, NULL, "the body is no DeleteOptions");
     if (cJSON_IsBool(orphan))
         ret->policy = json_bool(orphan, false) ? POLICY_ORPHAN : POLICY_BACKGROUND;
@@ -226,12 +229,13 @@ static void delete_read_query(const struct query *query, struct delete_options *
         ret->uid = query->uid;
     if (*query->resource_version)
         ret->resource_version = query->resource_version;
-    ret->policy = query->propagation_policy;
+    if (*query->propagation_policy)
+        ret->policy = query->propagation_policy;
     if (*query->orphan_dependents)
         ret->policy =
             str_equal(query->orphan_dependents, "true") ? POLICY_ORPHAN : POLICY_BACKGROUND;
     query_check_dry_run(query->dry_run, errors);
-    ret->dry_run = *query->dry_run;
+    ret->dry_run = query->dry_run;
 }
 
 /* Of the body if there is one, else of the query. */
@@ -239,12 +243,12 @@ static int delete_read_options(struct api_call *call, struct delete_options *ret
 {
     struct field_errors *errors = field_errors_create(call->arena);
 
-    *ret = (struct delete_options){ .policy = "" };
+    *ret = (struct delete_options){ 0 };
     if (!call->request->body_len)
         delete_read_query(&call->query, ret, errors);
     else if (delete_read_body(call, ret, errors) < 0)
         return -1;
-    if (*ret->policy && !str_equal(ret->policy, POLICY_ORPHAN) &&
+    if (ret->policy && !str_equal(ret->policy, POLICY_ORPHAN) &&
         !str_equal(ret->policy, POLICY_BACKGROUND) && !str_equal(ret->policy, POLICY_FOREGROUND))
         field_error(errors, FIELD_ERROR_NOT_SUPPORTED, "propagationPolicy", NULL,
                     "must be Orphan, Background or Foreground");
@@ -319,7 +323,8 @@ int call_delete_collection(struct api_call *call)
     CLEANUP(list_releasep) struct list list = { .keeps_keys = true };
     struct delete_options options;
 
-    if (delete_read_options(call, &options) < 0 || list_read(&list, call) < 0)
+    if (list_open(&list, call) < 0 || delete_read_options(call, &options) < 0 ||
+        list_read(&list) < 0)
         return -1;
     for (size_t i = 0; i < list.len; i++) {
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();

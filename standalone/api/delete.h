@@ -15,7 +15,8 @@ bool delete_has_begun(const cJSON *object);
 struct delete_options {
     /* Preconditions; NULL: none, but "" is one that no object meets. */
     const char *uid, *resource_version;
-    const char *policy; /* one of the three; "": not set, and the finalizers of the object decide */
+    const char
+        *policy; /* one of the three; NULL: not set, and the finalizers of the object decide */
     bool dry_run;
 };
 

@@ -200,21 +200,25 @@ static int list_read_chunk(struct list *list)
     return list->remaining && !list_is_full(list);
 }
 
-int list_read(struct list *list, struct api_call *call)
+int list_open(struct list *list, struct api_call *call)
 {
-    const struct api_request *request = call->request;
-    int r;
-
     list->call = call;
     list->text = (struct buf)BUF_INIT(MAX_LIST);
     list->room = ROOM_STEP;
     list->range.prefix = stored_key(call->arena, call->resource, call->route.ns, NULL);
-    if (present_options(call, &list->table) < 0 || call_select(call, &list->selection) < 0 ||
-        list_choose_revision(list) < 0)
-        return -1;
+    return present_options(call, &list->table) < 0 || call_select(call, &list->selection) < 0
+               ? -1
+               : list_choose_revision(list);
+}
+
+int list_read(struct list *list)
+{
+    const struct api_request *request = list->call->request;
+    int r;
+
     do
         r = request->is_gone && request->is_gone(request->ctx)
-                ? call_fail(call, 504, "Timeout", "the client has gone")
+                ? call_fail(list->call, 504, "Timeout", "the client has gone")
                 : list_read_chunk(list);
     while (r > 0);
     return r;
@@ -232,8 +236,8 @@ static const char *list_frame(const struct list *list)
 
     json_set_string(meta, "resourceVersion",
                     arena_printf(call->arena, "%" PRIu64, list->range.revision));
-    if (list->remaining)
-        json_set_string(meta, "continue", list_make_token(list));
+    if (list->remaining || (resource->custom && call->format.type == FORMAT_OBJECT))
+        json_set_string(meta, "continue", list->remaining ? list_make_token(list) : "");
     if (list->remaining && selection_is_empty(&list->selection))
         json_set_int(meta, "remainingItemCount", (int64_t)list->remaining);
     if (call->format.type == FORMAT_TABLE)
@@ -271,5 +275,5 @@ int call_list(struct api_call *call)
 {
     CLEANUP(list_releasep) struct list list = { 0 };
 
-    return list_read(&list, call) < 0 ? -1 : list_reply(&list);
+    return list_open(&list, call) < 0 || list_read(&list) < 0 ? -1 : list_reply(&list);
 }

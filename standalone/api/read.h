@@ -20,9 +20,11 @@ struct list {
     const char **keys; /* of the objects, in the call's arena */
 };
 
+/* Reads the query. -1 after a refusal. */
+int list_open(struct list *list, struct api_call *call);
 /* All that the query selects, or the page that limit and continue ask for. -1 after a refusal: also when its revision
  * is older than the history, or falls out of it meanwhile. */
-int list_read(struct list *list, struct api_call *call);
+int list_read(struct list *list);
 int list_reply(struct list *list);
 void list_release(struct list *list);
 DEFINE_CLEANUP_OF(struct list, list_release)

@@ -168,6 +168,8 @@ static const struct {
     { "orphanDependents", QUERY_TEXT, offsetof(struct query, orphan_dependents) },
     { "includeObject", QUERY_TEXT, offsetof(struct query, include_object) },
     { "uid", QUERY_TEXT, offsetof(struct query, uid) },
+    { "timeout", QUERY_TEXT, offsetof(struct query, timeout) },
+    { "gracePeriodSeconds", QUERY_NUMBER, offsetof(struct query, grace_period_s) },
 };
 
 static int query_read_value(struct query *query, size_t index, const char *value, struct error *err)
@@ -216,12 +218,14 @@ static int query_read_parameter(struct arena *arena, struct query *query, const 
 int query_parse(struct arena *arena, const char *text, struct query *ret, struct error *err)
 {
     uint32_t read = 0;
+    int64_t timeout_ms;
 
     *ret = (struct query){ 0 };
     for (size_t i = 0; i < ARRAY_LEN(PARAMETERS); i++) {
         if (PARAMETERS[i].type == QUERY_TEXT)
             *(const char **)((char *)ret + PARAMETERS[i].offset) = "";
     }
+    ret->dry_run = NULL;
     while (*text) {
         size_t len = strcspn(text, "&");
         int r = len ? query_read_parameter(arena, ret, text, len, &read, err) : 0;
@@ -230,7 +234,9 @@ int query_parse(struct arena *arena, const char *text, struct query *ret, struct
             return r;
         text += len + (text[len] == '&');
     }
-    return 0;
+    if (!*ret->timeout || ret->watch || str_to_duration_ms(ret->timeout, &timeout_ms))
+        return 0;
+    return error_set(err, ERROR_INVALID, "timeout '%.40s' is no duration", ret->timeout);
 }
 
 void query_check_list(const struct query *query, bool watch, struct field_errors *errors)
@@ -261,7 +267,7 @@ void query_check_list(const struct query *query, bool watch, struct field_errors
 
 void query_check_dry_run(const char *value, struct field_errors *errors)
 {
-    if (*value && !str_equal(value, "All"))
+    if (value && !str_equal(value, "All"))
         field_error(errors, FIELD_ERROR_NOT_SUPPORTED, "dryRun", NULL, "must be \"All\"");
 }
 

@@ -40,18 +40,20 @@ struct query {
     const char *resource_version, *resource_version_match;
     int64_t limit;
     const char *continue_token;
-    int64_t timeout_s; /* 0: not set */
-    const char *dry_run;
+    int64_t timeout_s;   /* 0: not set */
+    const char *dry_run; /* NULL: not set */
     const char *field_manager;
     const char *field_validation;
     bool force, force_set;
     const char *propagation_policy, *orphan_dependents;
     const char *include_object;
+    const char *timeout; /* nothing takes so long: read only to refuse what is no duration */
+    int64_t grace_period_s;
     const char *uid; /* a precondition of a deletion, as resource_version is */
 };
 
 /* Unknown parameters are ignored; of a parameter that comes twice the first value counts. ERROR_INVALID: a number
- * cannot be read; *ret has the parameters before it. */
+ * or a duration cannot be read; *ret has the parameters before it. */
 int query_parse(struct arena *arena, const char *text, struct query *ret,
                 struct error *err) MUST_CHECK;
 /* Adds an error for each parameter that a list, or a watch, may not have. */

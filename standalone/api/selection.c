@@ -257,9 +257,11 @@ static int selection_read_all(struct selection_parser *parser, selection_read_fn
         if (r < 0)
             return r;
 
-        if (!selection_take(parser, ",") && *parser->at)
-            return selection_refuse(parser, "','");
+        bool more = selection_take(parser, ",");
+
         selection_skip_blanks(parser);
+        if (more != (*parser->at != '\0'))
+            return selection_refuse(parser, more ? "identifier after ','" : "','");
     }
     *ret = selector;
     return 0;

@@ -488,7 +488,7 @@ static int write_store(struct write *write, int code)
     json_remove(object_meta_of(write->object), "resourceVersion");
     if (write->live)
         stored_set_version(write->object, write->revision);
-    if (call->query.dry_run[0])
+    if (call->query.dry_run)
         return write_try_only(write, code);
 
     bool ends = write->live && write_is_finished(write->object);
@@ -551,7 +551,7 @@ int call_create(struct api_call *call)
         write_check_names(&write) < 0)
         return -1;
     if (str_to_int64(object_meta_text(write.object, "resourceVersion"), &version) && version &&
-        !call->query.dry_run[0])
+        !call->query.dry_run)
         return call_fail(call, 500, NULL,
                          "resourceVersion should not be set on objects to be created");
     /* no client sets the members that are the server's, nor holds them */
