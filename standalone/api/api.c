@@ -151,8 +151,9 @@ static int api_handle_objects(struct api_call *call)
         return r > 0 ? call_fail_no_path(call) : r;
     }
     /* Namespaces have their content: each is deleted by name. */
-    if (!api_has_place(call) ||
-        (VERBS[i].function == call_delete_collection && !call->resource->kind.namespaced))
+    if (!api_has_place(call))
+        return call_fail_path(call, call->resource->custom ? 404 : 405);
+    if (VERBS[i].function == call_delete_collection && !call->resource->kind.namespaced)
         return call_fail_path(call, 405);
     if (!api_has_subresource(call))
         return call_fail_no_path(call);

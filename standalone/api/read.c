@@ -226,6 +226,12 @@ int list_read(struct list *list)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
+/* As a cluster has it. */
+static bool list_is_null(const struct list *list)
+{
+    return !list->len && list->call->format.type == FORMAT_METADATA;
+}
+
 /* A list without items, as text; their array is its last member. */
 static const char *list_frame(const struct list *list)
 {
@@ -247,17 +253,20 @@ static const char *list_frame(const struct list *list)
     json_set_string(frame, "apiVersion",
                     partial ? "meta.k8s.io/v1" : resource_api_version(call->arena, resource));
     json_set_copy(frame, "metadata", meta);
-    (void)json_set_array(frame, "items");
+    if (list_is_null(list))
+        json_set(frame, "items", cJSON_CreateNull());
+    else
+        (void)json_set_array(frame, "items");
     return json_text(call->arena, frame, NULL);
 }
 
 int list_reply(struct list *list)
 {
     struct api_call *call = list->call;
-    const char *frame = list_frame(list);
+    const char *frame = list_frame(list), *end = list_is_null(list) ? "}" : "]}";
 
-    if (!buf_prepend(&list->text, frame, strlen(frame) - strlen("]}")) ||
-        !buf_append_string(&list->text, "]}\n"))
+    if (!buf_prepend(&list->text, frame, strlen(frame) - strlen(end)) ||
+        !buf_append_string(&list->text, end) || !buf_append_string(&list->text, "\n"))
         return call_fail_too_large(call, "the list is too large");
 
     size_t len = list->text.len;

@@ -124,9 +124,15 @@ static bool watch_tell(struct api_watch *watch, struct arena *arena, const char 
 static bool watch_tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends_initial)
 {
     cJSON *object = json_object(arena), *metadata;
+    const char *always = watch->resource->always;
+    const cJSON *members = NULL;
 
     json_set_string(object, "kind", watch->resource->kind.kind);
     json_set_string(object, "apiVersion", resource_api_version(arena, watch->resource));
+    if (always && json_parse(arena, always, strlen(always), &members, NULL) == 0) {
+        json_for_each (member, members)
+            json_set_copy(object, member->string, member);
+    }
     metadata = json_set_object(object, "metadata");
     json_set_string(metadata, "resourceVersion", arena_printf(arena, "%" PRIu64, watch->revision));
     if (ends_initial)
