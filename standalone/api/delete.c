@@ -193,25 +193,43 @@ static int delete_read_text(struct api_call *call, const cJSON *body, const char
 }
 
 /* A condition that cannot be read does not mean that there is none. */
+static bool delete_is_readable(const cJSON *body)
+{
+    static const struct {
+        const char *name;
+        int types; /* of cJSON */
+    } FIELDS[] = {
+        { "preconditions", cJSON_Object },
+        { "dryRun", cJSON_Array },
+        { "orphanDependents", cJSON_True | cJSON_False },
+        { "gracePeriodSeconds", cJSON_Number | cJSON_Raw },
+    };
+    const cJSON *grace = json_get(body, "gracePeriodSeconds");
+
+    for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
+        const cJSON *value = json_get(body, FIELDS[i].name);
+
+        if (value && !(value->type & (FIELDS[i].types | cJSON_NULL)))
+            return false;
+    }
+    return cJSON_IsObject(body) && (!grace || cJSON_IsNull(grace) || value_is_int64(grace));
+}
+
 static int delete_read_body(struct api_call *call, struct delete_options *ret,
                             struct field_errors *errors)
 {
-    const cJSON *preconditions, *orphan, *dry_run, *grace;
+    const cJSON *preconditions, *orphan, *dry_run;
     const char *kind = "DeleteOptions";
     cJSON *body;
 
     if (call_body(call, &body) < 0 || delete_read_text(call, body, "kind", &kind) < 0 ||
         delete_read_text(call, body, "propagationPolicy", &ret->policy) < 0)
         return -1;
+    if (!delete_is_readable(body) || !str_equal(kind, "DeleteOptions"))
+        return call_fail(call, 500, NULL, "the body is no DeleteOptions");
     preconditions = json_get(body, "preconditions");
     orphan = json_get(body, "orphanDependents");
     dry_run = json_get(body, "dryRun");
-    grace = json_get(body, "gracePeriodSeconds");
-    if (!cJSON_IsObject(body) || !str_equal(kind, "DeleteOptions") ||
-        (preconditions && !cJSON_IsNull(preconditions) && !cJSON_IsObject(preconditions)) ||
-        (dry_run && !cJSON_IsNull(dry_run) && !cJSON_IsArray(dry_run)) ||
-        (grace && !cJSON_IsNull(grace) && !value_is_int64(grace)))
-        return call_fail(call, 500, NULL, "the body is no DeleteOptions");
     if (cJSON_IsBool(orphan))
         ret->policy = json_bool(orphan, false) ? POLICY_ORPHAN : POLICY_BACKGROUND;
     json_for_each (item, dry_run)
