@@ -67,8 +67,8 @@ struct api_request {
     /* Asked while a list grows: whether there is room for an answer of so many bytes; if not, the answer is 429, and
      * nothing was done. NULL: for any. A list that grows needs about 3 MiB beside it */
     bool (*has_room)(void *ctx, size_t len);
-    /* Asked before each chunk of a list or of a collection: the client has gone, and the rest is left
-     * undone. NULL: the client is there. */
+    /* Asked before each chunk of a list, and before each deletion of a collection: the client has gone, and the
+     * rest is left undone. NULL: the client is there. */
     bool (*is_gone)(void *ctx);
     void *ctx; /* of both */
 };

@@ -230,6 +230,15 @@ int call_check_options(struct api_call *call, const struct field_errors *errors,
     return call_fail_status(call, field_errors_status(errors, "meta.k8s.io", kind, ""));
 }
 
+int call_check_gone(struct api_call *call)
+{
+    const struct api_request *request = call->request;
+
+    return request->is_gone && request->is_gone(request->ctx)
+               ? call_fail(call, 504, "Timeout", "the client has gone")
+               : 0;
+}
+
 /* --- what is asked for ------------------------------------------------------------------------ */
 
 /* A patch that is applied may be YAML; the other patches are JSON. */

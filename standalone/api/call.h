@@ -73,6 +73,9 @@ int call_reply(struct api_call *call, int code, const cJSON *document);
 int call_reply_text(struct api_call *call, int code, const char *content_type, const char *body,
                     size_t len);
 
+/* 504 if the client has gone: the rest is of no use. */
+int call_check_gone(struct api_call *call);
+
 /* The tree of the body, JSON, YAML or protobuf; owned by the arena and free to change. */
 int call_body(struct api_call *call, cJSON **ret);
 /* ?resourceVersion=, 0 without. */

@@ -349,8 +349,12 @@ int call_delete_collection(struct api_call *call)
         const char *name = list.keys[i] + strlen(list.range.prefix);
         struct error err = { 0 };
         cJSON *object;
-        enum delete_outcome outcome = delete_object(call->api, arena, call->resource,
-                                                    call->route.ns, name, &options, &object, &err);
+        enum delete_outcome outcome;
+
+        if (call_check_gone(call) < 0)
+            return -1;
+        outcome = delete_object(call->api, arena, call->resource, call->route.ns, name, &options,
+                                &object, &err);
 
         if (outcome != DELETE_DONE && outcome != DELETE_PENDING && outcome != DELETE_NOT_FOUND)
             return delete_refuse(call, outcome, name, &err);

@@ -213,13 +213,10 @@ int list_open(struct list *list, struct api_call *call)
 
 int list_read(struct list *list)
 {
-    const struct api_request *request = list->call->request;
     int r;
 
     do
-        r = request->is_gone && request->is_gone(request->ctx)
-                ? call_fail(list->call, 504, "Timeout", "the client has gone")
-                : list_read_chunk(list);
+        r = call_check_gone(list->call) < 0 ? -1 : list_read_chunk(list);
     while (r > 0);
     return r;
 }
