@@ -120,7 +120,7 @@ struct route route_parse(struct arena *arena, const char *path)
     struct route route = {
         .group = "", .version = "", .ns = "", .plural = "", .name = "", .subresource = ""
     };
-    const char *parts[MAX_PARTS];
+    const char *parts[MAX_PARTS] = { NULL };
     int count = route_split(arena, path, parts);
 
     if (count < 1)
