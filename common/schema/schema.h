@@ -21,13 +21,11 @@ const cJSON *schema_document(const struct schema *schema);
 /*
  * Drops members that the schema does not know, but for apiVersion, kind and metadata at the top, and nulls
  * that may not be there and have no default. unknown: an array that gets the paths of the former
- * ("spec.tasks[0].nme"), sorted, for fieldValidation=Strict and Warn, until it has SCHEMA_MAX_UNKNOWN of
+ * ("spec.tasks[0].nme") as they come, for fieldValidation=Strict and Warn, until it has SCHEMA_MAX_UNKNOWN of
  * them; NULL: not wanted. In place.
  */
 #define SCHEMA_MAX_UNKNOWN 100 /* as sigs.k8s.io/json keeps errors */
 void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown);
-/* The same with the paths as they come in the object: what a built-in kind is told. */
-void schema_prune_in_order(const struct schema *schema, cJSON *object, cJSON *unknown);
 
 /* Sets defaults where a member is absent, or null and not nullable; not in lists of more than maxItems, which
  * schema_validate refuses. In place. */

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "common/base/str.h"
 #include "common/schema/nodes.h"
 
@@ -75,39 +73,13 @@ static void drop_nulls(const struct schema *schema, const char *path, cJSON *val
     }
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp((*(cJSON *const *)a)->valuestring, (*(cJSON *const *)b)->valuestring);
-}
-
-static void sort_strings(struct arena *arena, cJSON *array)
-{
-    size_t len = json_len(array), i = 0;
-    cJSON **items = arena_array(arena, cJSON *, len + 1);
-
-    while (array->child)
-        items[i++] = cJSON_DetachItemViaPointer(array, array->child);
-    qsort(items, len, sizeof(cJSON *), compare_texts);
-    for (i = 0; i < len; i++)
-        json_add(array, items[i]);
-}
-
-void schema_prune_in_order(const struct schema *schema, cJSON *object, cJSON *unknown)
+void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct pruning pruning = { .arena = arena, .unknown = unknown, .count = json_len(unknown) };
 
     prune(&pruning, schema, "", object);
     drop_nulls(schema, "", object);
-}
-
-void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-
-    schema_prune_in_order(schema, object, unknown);
-    if (unknown)
-        sort_strings(arena, unknown);
 }
 
 /* --- defaults --------------------------------------------------------------------------------- */

@@ -118,7 +118,6 @@ static int write_decode(struct write *write, cJSON *object, bool patched)
 {
     struct api_call *call = write->call;
     const struct resource *resource = call->resource;
-    const char *kind = resource->custom ? NULL : resource->kind.kind;
     cJSON *unknown = json_array(call->arena), *pruned = json_array(call->arena);
     struct error err;
 
@@ -129,11 +128,11 @@ static int write_decode(struct write *write, cJSON *object, bool patched)
     if (!json_get(object, "metadata"))
         (void)json_set_object(object, "metadata");
 
-    int r = object_meta_decode(resource->schema, kind, object, unknown, &err);
+    int r = object_meta_decode(resource->schema, object, unknown, &err);
     if (r == 0 && schema_check_numbers(object, &err) < 0)
         return write_refuse(write, false, err.message);
-    if (r == 0 && kind)
-        r = schema_decode(resource->schema, kind, object, &err);
+    if (r == 0 && !resource->custom)
+        r = schema_decode(resource->schema, object, &err);
     if (r < 0)
         return write_refuse(write, patched, err.message);
     schema_prune(resource->schema, object, pruned);

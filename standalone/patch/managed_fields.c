@@ -433,8 +433,7 @@ int managed_fields_apply(struct arena *arena, const struct managed_fields_write 
     own->fields = managing_managed(&self, &own->fields);
     if (!json_equal(merged, self.live))
         own->time = self.now;
-    if (!resource->custom &&
-        schema_convert(resource->schema, resource->kind.kind, merged, &why) < 0)
+    if (!resource->custom && schema_decode(resource->schema, merged, &why) < 0)
         return error_set(err, ERROR_INTERNAL, "the result is no %s: %s", resource->kind.kind,
                          why.message);
     managing_refresh_annotation(&self, merged);

@@ -3,26 +3,28 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/json/place.h"
 #include "common/schema/members.h"
 #include "common/schema/nodes.h"
 #include "standalone/schema/object_meta.h"
-#include "standalone/schema/times.h"
 
-/* What encoding/json would say of a tree that is to become a Go struct. */
-struct decoding {
-    struct arena *arena;
-    struct error *err;
-    bool converts; /* what has been a tree in Go: other words of the same mistakes */
-};
+#define MAX_PATH 512
+/* Years of four digits: 0000-01-01 and 10000-01-01 in seconds. */
+#define FIRST_S (-62167219200)
+#define AFTER_S 253402300800
+/* 0001-01-01, which kube-apiserver writes as null: the time is not set. */
+#define UNSET_S (-62135596800)
 
-struct field {
+/* A value that is decoded. at.parent and at.name are its path. */
+struct decode_field {
+    struct json_place at;
     const struct schema *schema;
-    const char *owner; /* the struct that has it */
-    const char *path;  /* from the outermost struct; maps and lists add nothing */
 };
 
-const char *value_word(const cJSON *value)
+static const char *decode_word(const cJSON *value)
 {
     if (cJSON_IsString(value))
         return "string";
@@ -33,33 +35,8 @@ const char *value_word(const cJSON *value)
     return cJSON_IsObject(value) ? "object" : "number";
 }
 
-static bool is_bytes(const struct schema *schema)
-{
-    return str_equal(schema->format, "byte");
-}
-
-static const char *go_type(struct arena *arena, const struct schema *schema)
-{
-    switch (schema->type) {
-    case SCHEMA_BOOLEAN:
-        return "bool";
-    case SCHEMA_INTEGER:
-        return str_equal(schema->format, "int32") ? "int32" : "int64";
-    case SCHEMA_NUMBER:
-        return "float64";
-    case SCHEMA_ARRAY:
-        return arena_printf(arena, "[]%s", go_type(arena, schema->items));
-    case SCHEMA_OBJECT:
-        if (schema->additional)
-            return arena_printf(arena, "map[string]%s", go_type(arena, schema->additional));
-        return schema->definition ? arena_printf(arena, "v1.%s", schema->definition) : "struct";
-    default:
-        return is_bytes(schema) ? "[]uint8" : "string";
-    }
-}
-
 /* Written as one, and not larger than its type. */
-bool value_is_int64(const cJSON *value)
+static bool decode_is_int64(const cJSON *value)
 {
     int64_t number;
 
@@ -67,21 +44,16 @@ bool value_is_int64(const cJSON *value)
                               : json_is_number(value) && json_int(value, 0) == json_int(value, 1);
 }
 
-static bool is_integer(const struct schema *schema, const cJSON *value)
+static bool decode_fits(const struct schema *schema, const cJSON *value)
 {
     int64_t number = json_int(value, 0);
 
-    return value_is_int64(value) &&
-           (!str_equal(schema->format, "int32") || (number >= INT32_MIN && number <= INT32_MAX));
-}
-
-static bool fits(const struct schema *schema, const cJSON *value)
-{
     switch (schema->type) {
     case SCHEMA_BOOLEAN:
         return cJSON_IsBool(value);
     case SCHEMA_INTEGER:
-        return is_integer(schema, value);
+        return decode_is_int64(value) && (!str_equal(schema->format, "int32") ||
+                                          (number >= INT32_MIN && number <= INT32_MAX));
     case SCHEMA_NUMBER:
         return json_is_number(value);
     case SCHEMA_ARRAY:
@@ -96,236 +68,159 @@ static bool fits(const struct schema *schema, const cJSON *value)
     return false;
 }
 
-static bool is_time(const struct schema *schema)
+static int decode_refuse(const struct decode_field *field, const char *expected, const char *found,
+                         struct error *err)
 {
-    return str_equal(schema->format, "date-time");
+    CLEANUP(buf_releasep) struct buf path = BUF_INIT(MAX_PATH);
+    bool whole = json_place_write(&field->at, &path);
+
+    return error_set(err, ERROR_INVALID, "'%s%s' must be of type %s, not %s", buf_string(&path),
+                     whole ? "" : "...", expected, found);
 }
 
-/* What a tree may have after server-side apply has looked at its types: a fraction, or no text for a time. */
-static int refuse_converted(const struct decoding *decoding, const struct field *field,
-                            const cJSON *value)
-{
-    if (is_time(field->schema))
-        return error_set(decoding->err, ERROR_INVALID,
-                         "json: cannot unmarshal %s into Go value of type string",
-                         value_word(value));
-    return error_set(decoding->err, ERROR_INVALID, "cannot convert float64 to %s",
-                     go_type(decoding->arena, field->schema));
-}
-
-static int refuse(const struct decoding *decoding, const struct field *field, const cJSON *value)
-{
-    const char *word = value_word(value);
-    bool number = json_is_number(value) && field->schema->type == SCHEMA_INTEGER;
-
-    if (decoding->converts && (is_time(field->schema) || (number && !value_is_int64(value))))
-        return refuse_converted(decoding, field, value);
-    if (number)
-        word = arena_printf(decoding->arena, "number %s", json_text(decoding->arena, value, NULL));
-    return error_set(decoding->err, ERROR_INVALID,
-                     "json: cannot unmarshal %s into Go struct field %s.%s of type %s", word,
-                     field->owner, field->path, go_type(decoding->arena, field->schema));
-}
-
-/* Where Go's decoder of base64 stops. */
-static size_t bad_base64_at(const char *text)
+static bool decode_is_base64(const char *text)
 {
     static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t good = strspn(text, DIGITS), len = strlen(text);
-    size_t padding = strspn(text + good, "=");
+    size_t len = strlen(text), digits = strspn(text, DIGITS);
+    size_t padding = strspn(text + digits, "=");
 
-    if (good + padding == len && len % 4 == 0 && padding <= 2)
-        return SIZE_MAX;
-    return good + padding == len && padding == 0 ? len - len % 4 : good;
+    return digits + padding == len && len % 4 == 0 && padding <= 2;
 }
 
-static int decode_text(const struct decoding *decoding, const struct field *field,
-                       const cJSON *value)
+static int decode_text(const struct decode_field *field, const char *text, struct error *err)
 {
-    const char *text = json_string(value, "");
-
-    if (is_bytes(field->schema) && bad_base64_at(text) != SIZE_MAX)
-        return error_set(decoding->err, ERROR_INVALID, "%sillegal base64 data at input byte %zu",
-                         decoding->converts ? "error decoding from json: " : "",
-                         bad_base64_at(text));
+    if (str_equal(field->schema->format, "byte") && !decode_is_base64(text))
+        return decode_refuse(field, "base64", "this text", err);
     return 0;
 }
 
-static int decode(const struct decoding *decoding, const struct field *field, cJSON *value);
-
-static struct field inner_field(const struct decoding *decoding, const struct field *field,
-                                const struct schema *schema, const char *name)
+/* In UTC, with six digits of a fraction in a MicroTime, which must have them, and none in a Time. */
+static int decode_time(const struct decode_field *field, cJSON *object, cJSON **member,
+                       struct error *err)
 {
-    struct field inner = *field;
-
-    inner.schema = schema;
-    if (schema_field(field->schema, name)) {
-        if (field->schema->definition)
-            inner.owner = field->schema->definition;
-        inner.path = schema_path_member(decoding->arena, field->path, name);
-    }
-    return inner;
-}
-
-/* An empty map, list or null that Go leaves out when it writes (omitempty). */
-static bool is_left_out(const struct schema *schema, const cJSON *value)
-{
-    if (cJSON_IsNull(value))
-        return true;
-    if (schema->definition || (!cJSON_IsObject(value) && !cJSON_IsArray(value)))
-        return false;
-    return !value->child;
-}
-
-/* *member becomes the time as Go writes it, and null if that is the zero time. */
-static int decode_time(const struct decoding *decoding, const struct field *field, cJSON *object,
-                       cJSON **member)
-{
-    const char *text;
+    const char *text = json_string(*member, "");
     bool micro = str_equal(field->schema->definition, "MicroTime");
+    char written[RFC3339_LEN];
+    int64_t us;
 
-    int r = time_rewrite(decoding->arena, json_string(*member, ""), micro, &text, decoding->err);
-    if (r < 0 || str_equal(text, json_string(*member, "")))
-        return r;
+    if (!rfc3339_parse(text, &us) || us < FIRST_S * 1000000 || us >= AFTER_S * 1000000 ||
+        str_has_prefix(text + 17, "60") ||
+        (micro && (text[19] != '.' || strspn(text + 20, "0123456789") != 6)))
+        return decode_refuse(field, micro ? "time with microseconds (RFC 3339)" : "time (RFC 3339)",
+                             "this text", err);
+    (micro ? rfc3339_format_micro : rfc3339_format)(us, written);
+    if (str_equal(text, written) && us != UNSET_S * 1000000)
+        return 0;
 
-    cJSON *time = *text ? cJSON_CreateString(text) : cJSON_CreateNull();
+    cJSON *time = us == UNSET_S * 1000000 ? cJSON_CreateNull() : cJSON_CreateString(written);
 
     members_replace(object, *member, time);
     *member = time;
     return 0;
 }
 
-/* Who reads managers looks at the rest of them. */
-static int decode_managers(const struct decoding *decoding, const struct field *field,
-                           cJSON *managers);
-
-static int decode_member(const struct decoding *decoding, const struct field *field, cJSON *object,
-                         cJSON *member)
+/* An empty map, an empty list or a null, which kube-apiserver does not store. */
+static bool decode_is_empty(const struct schema *schema, const cJSON *value)
 {
-    const struct schema *schema = schema_member(field->schema, member->string);
-    struct field inner;
+    if (cJSON_IsNull(value))
+        return true;
+    return !schema->definition && (cJSON_IsObject(value) || cJSON_IsArray(value)) && !value->child;
+}
+
+static int decode_value(const struct decode_field *field, cJSON *value, struct error *err);
+
+static int decode_member(const struct decode_field *field, cJSON *object, cJSON *member,
+                         struct error *err)
+{
+    const struct decode_field inner = { .at = { .parent = &field->at, .name = member->string },
+                                        .schema = schema_member(field->schema, member->string) };
+    const struct schema *schema = inner.schema;
     int r = 0;
 
     if (!schema)
         return 0;
-    inner = inner_field(decoding, field, schema, member->string);
-    if (schema->items && str_equal(schema->items->definition, "ManagedFieldsEntry"))
-        return decode_managers(decoding, &inner, member);
-    if (is_time(schema) && cJSON_IsString(member))
-        r = decode_time(decoding, &inner, object, &member);
+    if (str_equal(schema->format, "date-time") && cJSON_IsString(member))
+        r = decode_time(&inner, object, &member, err);
     else if (!cJSON_IsNull(member))
-        r = decode(decoding, &inner, member);
+        r = decode_value(&inner, member, err);
     if (r < 0)
         return r;
-    if (schema_field(field->schema, member->string) && is_left_out(schema, member))
+    if (schema_field(field->schema, member->string) && decode_is_empty(schema, member))
         json_free(cJSON_DetachItemViaPointer(object, member));
     else if (cJSON_IsNull(member) && schema->type == SCHEMA_STRING)
         members_replace(object, member, cJSON_CreateString(""));
     return 0;
 }
 
-static int decode_managers(const struct decoding *decoding, const struct field *field,
-                           cJSON *managers)
+static int decode_members(const struct decode_field *field, cJSON *object, struct error *err)
 {
-    struct field entry_field = *field;
+    /* managed_fields.c reads the rest of an entry and drops an entry that it does not understand */
+    bool managers = str_equal(field->schema->definition, "ManagedFieldsEntry");
+    int r = 0;
 
-    entry_field.schema = field->schema->items;
-    if (!cJSON_IsArray(managers))
-        return 0;
-    for (cJSON *entry = managers->child; entry; entry = entry->next) {
-        cJSON *time = (cJSON *)(uintptr_t)json_get(entry, "time");
-        int r = time ? decode_member(decoding, &entry_field, entry, time) : 0;
-
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-static int decode_members(const struct decoding *decoding, const struct field *field, cJSON *object)
-{
-    for (cJSON *member = object->child, *next; member; member = next) {
+    for (cJSON *member = object->child, *next; r == 0 && member; member = next) {
         next = member->next;
-        int r = decode_member(decoding, field, object, member);
-        if (r < 0)
-            return r;
+        if (!managers || str_equal(member->string, "time"))
+            r = decode_member(field, object, member, err);
     }
-    return 0;
+    return r;
 }
 
-/* A null is an empty struct or text. */
-static int decode_items(const struct decoding *decoding, const struct field *field, cJSON *list)
+/* A null becomes an empty object or text. */
+static int decode_items(const struct decode_field *field, cJSON *list, struct error *err)
 {
-    const struct schema *schema = field->schema->items;
+    struct decode_field inner = { .at = { .parent = &field->at }, .schema = field->schema->items };
+    int r = 0;
 
-    for (cJSON *item = list->child; item; item = item->next) {
-        struct field inner = *field;
-        cJSON *empty;
-
-        inner.schema = schema;
+    for (cJSON *item = list->child; r == 0 && item; item = item->next, inner.at.index++) {
         if (cJSON_IsNull(item)) {
-            empty = schema->type == SCHEMA_OBJECT ? cJSON_CreateObject() : cJSON_CreateString("");
+            cJSON *empty =
+                inner.schema->type == SCHEMA_OBJECT ? cJSON_CreateObject() : cJSON_CreateString("");
             cJSON_ReplaceItemViaPointer(list, item, empty);
             item = empty;
         }
-        int r = decode(decoding, &inner, item);
-        if (r < 0)
-            return r;
+        r = decode_value(&inner, item, err);
     }
-    return 0;
+    return r;
 }
 
-static int decode(const struct decoding *decoding, const struct field *field, cJSON *value)
+static int decode_value(const struct decode_field *field, cJSON *value, struct error *err)
 {
-    if (!fits(field->schema, value))
-        return refuse(decoding, field, value);
+    bool managers =
+        field->schema->items && str_equal(field->schema->items->definition, "ManagedFieldsEntry");
+
+    if (!decode_fits(field->schema, value))
+        return managers ? 0
+                        : decode_refuse(field, field->schema->type_name, decode_word(value), err);
     if (cJSON_IsString(value))
-        return decode_text(decoding, field, value);
+        return decode_text(field, value->valuestring, err);
     if (cJSON_IsObject(value))
-        return decode_members(decoding, field, value);
-    return cJSON_IsArray(value) ? decode_items(decoding, field, value) : 0;
+        return decode_members(field, value, err);
+    return cJSON_IsArray(value) ? decode_items(field, value, err) : 0;
 }
 
 int schema_check_numbers(const cJSON *object, struct error *err)
 {
+    int r = 0;
+
     if (cJSON_IsRaw(object) && !isfinite(strtod(object->valuestring, NULL)))
-        return error_set(err, ERROR_INVALID,
-                         "json: cannot unmarshal number %s into Go value of type float64",
-                         object->valuestring);
-    if (!cJSON_IsObject(object) && !cJSON_IsArray(object))
-        return 0;
-    json_for_each (item, object) {
-        int r = schema_check_numbers(item, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+        return error_set(err, ERROR_INVALID, "number %s is too large", object->valuestring);
+    for (const cJSON *item = object->child; r == 0 && item; item = item->next)
+        r = schema_check_numbers(item, err);
+    return r;
 }
 
-static int decode_object(const struct schema *schema, const char *kind, cJSON *object,
-                         bool converts, struct error *err)
+int schema_decode(const struct schema *schema, cJSON *object, struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct decoding decoding = { .arena = arena, .err = err, .converts = converts };
-    const struct field field = { .schema = schema, .owner = kind, .path = "" };
+    const struct decode_field field = { .at = { .name = "" }, .schema = schema };
 
-    return decode(&decoding, &field, object);
-}
-
-int schema_decode(const struct schema *schema, const char *kind, cJSON *object, struct error *err)
-{
-    return decode_object(schema, kind, object, false, err);
-}
-
-int schema_convert(const struct schema *schema, const char *kind, cJSON *object, struct error *err)
-{
-    return decode_object(schema, kind, object, true, err);
+    return decode_value(&field, object, err);
 }
 
 /* --- metadata --------------------------------------------------------------------------------- */
 
-/* Strings and numbers that Go leaves out while they are empty. */
-static void drop_empty(cJSON *metadata)
+/* Strings and numbers that are not stored while they are empty. */
+static void decode_drop_empty(cJSON *metadata)
 {
     static const char *const TEXTS[] = { "name",     "generateName", "namespace",
                                          "selfLink", "uid",          "resourceVersion" };
@@ -338,45 +233,28 @@ static void drop_empty(cJSON *metadata)
         json_remove(metadata, "generation");
 }
 
-static void drop_unknown(const struct schema *schema, cJSON *metadata, cJSON *unknown)
-{
-    cJSON *paths = cJSON_CreateArray();
-
-    schema_prune(schema, metadata, paths);
-    json_for_each (path, paths) {
-        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-
-        if (unknown)
-            json_add_string(unknown, arena_printf(arena, "metadata.%s", json_string(path, "")));
-    }
-    json_free(paths);
-}
-
-int object_meta_decode(const struct schema *schema, const char *kind, cJSON *object, cJSON *unknown,
+int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknown,
                        struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct decoding decoding = { .arena = arena, .err = err };
-    const struct field field = { .schema = schema_field(schema, "metadata"),
-                                 .owner = "ObjectMeta",
-                                 .path = kind ? "metadata" : "" };
+    const struct decode_field top = { .at = { .name = "" }, .schema = schema };
+    const struct decode_field field = { .at = { .parent = &top.at, .name = "metadata" },
+                                        .schema = schema_field(schema, "metadata") };
     cJSON *metadata = cJSON_DetachItemFromObjectCaseSensitive(object, "metadata");
+    cJSON *paths = json_array(arena);
 
     if (!metadata || cJSON_IsNull(metadata)) {
         json_free(metadata);
         metadata = cJSON_CreateObject();
     }
-    int r = 0;
-    if (!cJSON_IsObject(metadata))
-        r = error_set(err, ERROR_INVALID,
-                      "json: cannot unmarshal %s into Go %s%s%s of type v1.ObjectMeta",
-                      value_word(metadata), kind ? "struct field " : "value", kind ? kind : "",
-                      kind ? ".metadata" : "");
-    if (r == 0)
-        r = decode(&decoding, &field, metadata);
+    int r = decode_value(&field, metadata, err);
     if (r == 0) {
-        drop_unknown(field.schema, metadata, unknown);
-        drop_empty(metadata);
+        schema_prune(field.schema, metadata, paths);
+        decode_drop_empty(metadata);
+    }
+    json_for_each (path, paths) {
+        if (unknown)
+            json_add_string(unknown, arena_printf(arena, "metadata.%s", json_string(path, "")));
     }
     json_set(object, "metadata", metadata);
     return r;

@@ -1,12 +1,14 @@
-/* k8s.io/apimachinery/pkg/util/validation: what is wrong with names, in its words. */
+/* The rules of Kubernetes for names, labels and keys. */
 #pragma once
 
 #include "common/schema/field_errors.h"
 
-/* Each adds an error of type Invalid at path for every rule that value breaks. */
-void check_dns_subdomain(struct field_errors *errors, const char *path, const char *value);
-void check_dns_label(struct field_errors *errors, const char *path, const char *value);
-/* "name" or "prefix.example/name"; shown: what the error repeats. */
+/* Each adds at most one error, of type Invalid, at path. shown: the text that the error repeats. */
+void check_dns_subdomain(struct field_errors *errors, const char *path, const char *value,
+                         const char *shown);
+void check_dns_label(struct field_errors *errors, const char *path, const char *value,
+                     const char *shown);
+/* "name" or "prefix.example/name" */
 void check_qualified_name(struct field_errors *errors, const char *path, const char *value,
                           const char *shown);
 void check_label_value(struct field_errors *errors, const char *path, const char *value);

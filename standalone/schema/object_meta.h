@@ -13,11 +13,10 @@ cJSON *object_meta_of(cJSON *object);
 
 /*
  * Brings metadata into the form of ObjectMeta: members that are unknown or empty go, the paths of the
- * unknown ones into unknown (as in schema_prune). In place. schema: of the resource. kind: of a built-in one,
- * whose decoder names it; NULL: custom.
- * ERROR_INVALID, in Go's words: a member of another type, or metadata is no object.
+ * unknown ones into unknown (as in schema_prune). In place. schema: of the resource.
+ * ERROR_INVALID: a member of another type, or metadata is no object.
  */
-int object_meta_decode(const struct schema *schema, const char *kind, cJSON *object, cJSON *unknown,
+int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknown,
                        struct error *err) MUST_CHECK;
 
 /*

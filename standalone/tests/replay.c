@@ -56,10 +56,9 @@ static int shape(struct write *write, cJSON *object)
 
     int r = 0;
     if (!resource->custom)
-        r = schema_decode(resource->schema, resource->kind.kind, object, &write->err);
+        r = schema_decode(resource->schema, object, &write->err);
     if (r == 0)
-        r = object_meta_decode(resource->schema, resource->custom ? NULL : resource->kind.kind,
-                               object, NULL, &write->err);
+        r = object_meta_decode(resource->schema, object, NULL, &write->err);
     if (r < 0)
         return r;
     if (!str_equal(write->verb, "apply"))

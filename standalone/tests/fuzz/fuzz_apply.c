@@ -27,10 +27,10 @@ static int shape(const struct resource *resource, cJSON *object, struct error *e
 {
     cJSON *unknown = cJSON_CreateArray();
     int r =
-        resource->custom ? 0 : schema_decode(resource->schema, resource->kind.kind, object, err);
+        resource->custom ? 0 : schema_decode(resource->schema, object, err);
 
     if (r == 0)
-        r = object_meta_decode(resource->schema, NULL, object, unknown, err);
+        r = object_meta_decode(resource->schema, object, unknown, err);
     if (r == 0) {
         schema_prune(resource->schema, object, unknown);
         schema_default(resource->schema, object);
