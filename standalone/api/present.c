@@ -16,7 +16,7 @@ cJSON *present_tree(struct arena *arena, const struct format *format,
                     cJSON *tree)
 {
     if (format->type == FORMAT_METADATA)
-        return partial_metadata(arena, tree, "v1");
+        return partial_metadata(arena, tree);
     if (format->type != FORMAT_TABLE)
         return tree;
 

@@ -62,7 +62,8 @@ def column_of(column, definitions):
         definition, member = text.split("#")
         text = definitions[definition]["properties"][member]["description"]
     return {"name": column["name"], "type": column.get("type", "string"), "format": column.get("format", ""),
-            "description": text, "priority": column.get("priority", 0), "path": column.get("jsonPath", "")}
+            "description": text, "priority": column.get("priority", 0), "cell": column.get("cell", ""),
+            "path": column.get("jsonPath", "")}
 
 
 def custom_kind(manifest, definitions):

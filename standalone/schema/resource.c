@@ -32,6 +32,7 @@ static void add_columns(struct arena *arena, struct resource *resource, const cJ
             .format = text_at(column, "format"),
             .description = text_at(column, "description"),
             .priority = json_int(json_get(column, "priority"), 0),
+            .cell = text_at(column, "cell"),
             .path = text_at(column, "path"),
         };
     }

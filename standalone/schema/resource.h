@@ -15,7 +15,8 @@ struct resource_column {
     const char *format; /* "" or "name" */
     const char *description;
     int64_t priority; /* over 0: with -o wide only */
-    const char *path; /* ".status.phase": JSONPath; "": cells computes it */
+    const char *cell; /* "": by type, as in a custom kind; text, age, count: of a built-in kind */
+    const char *path; /* ".status.phase": JSONPath; "": resource_cells_fn computes the row */
 };
 
 /* Adds the value of each column to the array cells; now_us: what ages are counted to. */

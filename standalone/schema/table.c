@@ -2,23 +2,16 @@
 
 #include "common/base/clock.h"
 #include "common/base/str.h"
-#include "standalone/schema/ages.h"
 
 bool table_include_parse(const char *text, enum table_include *ret)
 {
-    static const struct {
-        const char *text;
-        enum table_include include;
-    } VALUES[] = {
-        { "", TABLE_METADATA },
-        { "Metadata", TABLE_METADATA },
-        { "None", TABLE_NONE },
-        { "Object", TABLE_OBJECT },
+    static const char *const VALUES[] = {
+        [TABLE_METADATA] = "Metadata", [TABLE_NONE] = "None", [TABLE_OBJECT] = "Object"
     };
 
     for (size_t i = 0; i < ARRAY_LEN(VALUES); i++) {
-        if (str_equal(VALUES[i].text, text)) {
-            *ret = VALUES[i].include;
+        if (str_equal(VALUES[i], *text ? text : "Metadata")) {
+            *ret = (enum table_include)i;
             return true;
         }
     }
@@ -68,6 +61,61 @@ static const cJSON *value_at(struct arena *arena, const cJSON *object, const cha
     return value;
 }
 
+/* --- ages ------------------------------------------------------------------------------------- */
+
+/* "3m20s", and "3m" where nothing is left over. */
+static const char *age_two(struct arena *arena, int64_t large, const char *unit, int64_t small,
+                           const char *small_unit)
+{
+    if (!small)
+        return arena_printf(arena, "%lld%s", (long long)large, unit);
+    return arena_printf(arena, "%lld%s%lld%s", (long long)large, unit, (long long)small,
+                        small_unit);
+}
+
+static const char *age_days(struct arena *arena, int64_t hours)
+{
+    int64_t days = hours / 24;
+
+    if (hours < 24 * 8)
+        return age_two(arena, days, "d", hours % 24, "h");
+    if (days < 365 * 2)
+        return age_two(arena, days, "d", 0, "");
+    if (days < 365 * 8)
+        return age_two(arena, days / 365, "y", days % 365, "d");
+    return age_two(arena, days / 365, "y", 0, "");
+}
+
+static const char *age_text(struct arena *arena, int64_t us)
+{
+    int64_t seconds = us / 1000000, minutes = seconds / 60, hours = minutes / 60;
+
+    if (seconds < -1)
+        return "<invalid>";
+    if (seconds < 0)
+        return "0s";
+    if (seconds < 120)
+        return age_two(arena, seconds, "s", 0, "");
+    if (minutes < 10)
+        return age_two(arena, minutes, "m", seconds % 60, "s");
+    if (minutes < 180)
+        return age_two(arena, minutes, "m", 0, "");
+    if (hours < 8)
+        return age_two(arena, hours, "h", minutes % 60, "m");
+    if (hours < 48)
+        return age_two(arena, hours, "h", 0, "");
+    return age_days(arena, hours);
+}
+
+const char *table_age(struct arena *arena, const cJSON *time, int64_t now_us)
+{
+    int64_t at_us;
+
+    if (!rfc3339_parse(json_string(time, ""), &at_us))
+        return "<unknown>";
+    return age_text(arena, now_us - at_us);
+}
+
 /* --- cells ------------------------------------------------------------------------------------ */
 
 static cJSON *date_cell(struct arena *arena, const cJSON *value, int64_t now_us)
@@ -98,11 +146,32 @@ static cJSON *number_cell(const cJSON *value, bool whole)
     return whole ? cJSON_CreateNumber((double)(int64_t)json_double(value, 0)) : json_copy(value);
 }
 
+/* Cells of built-in kinds: a text, an age, or how many members are at paths that ',' separates. */
+static cJSON *builtin_cell(struct arena *arena, const struct resource_column *column,
+                           const cJSON *object, int64_t now_us)
+{
+    size_t count = 0;
+
+    if (str_equal(column->cell, "text"))
+        return cJSON_CreateString(json_string(value_at(arena, object, column->path), ""));
+    if (str_equal(column->cell, "age"))
+        return cJSON_CreateString(table_age(arena, value_at(arena, object, column->path), now_us));
+    for (const char *path = column->path; *path; path += strspn(path, ",")) {
+        size_t len = strcspn(path, ",");
+
+        count += json_len(value_at(arena, object, arena_strndup(arena, path, len)));
+        path += len;
+    }
+    return cJSON_CreateNumber((double)count);
+}
+
 static cJSON *cell_of(struct arena *arena, const struct resource_column *column,
                       const cJSON *object, int64_t now_us)
 {
     const cJSON *value = value_at(arena, object, column->path);
 
+    if (*column->cell)
+        return builtin_cell(arena, column, object, now_us);
     if (!value)
         return str_equal(column->format, "name") ? cJSON_CreateString("") : cJSON_CreateNull();
     if (str_equal(column->type, "date"))
@@ -114,11 +183,6 @@ static cJSON *cell_of(struct arena *arena, const struct resource_column *column,
     if (str_equal(column->type, "boolean"))
         return cJSON_IsBool(value) ? json_copy(value) : cJSON_CreateNull();
     return text_cell(arena, value);
-}
-
-static const char *version_of(const struct table_options *options)
-{
-    return str_equal(options->version, "v1beta1") ? "v1beta1" : "v1";
 }
 
 /* --- the document ----------------------------------------------------------------------------- */
@@ -145,8 +209,7 @@ cJSON *table_create(struct arena *arena, const struct resource *resource,
     cJSON *table = json_object(arena);
 
     json_set_string(table, "kind", "Table");
-    json_set_string(table, "apiVersion",
-                    arena_printf(arena, "meta.k8s.io/%s", version_of(options)));
+    json_set_string(table, "apiVersion", "meta.k8s.io/v1");
     if (list_meta)
         json_set_copy(table, "metadata", list_meta);
     else
@@ -181,7 +244,7 @@ cJSON *table_row(struct arena *arena, const struct resource *resource,
     if (options->include == TABLE_OBJECT)
         json_set_copy(row, "object", object);
     else if (options->include == TABLE_METADATA)
-        json_set_copy(row, "object", partial_metadata(arena, object, version_of(options)));
+        json_set_copy(row, "object", partial_metadata(arena, object));
     else
         json_set(row, "object", cJSON_CreateNull());
     return row;
@@ -196,12 +259,12 @@ void table_add(struct arena *arena, cJSON *table, const struct resource *resourc
     json_set(table, "rows", rows);
 }
 
-cJSON *partial_metadata(struct arena *arena, const cJSON *object, const char *version)
+cJSON *partial_metadata(struct arena *arena, const cJSON *object)
 {
     cJSON *partial = json_object(arena);
 
     json_set_string(partial, "kind", "PartialObjectMetadata");
-    json_set_string(partial, "apiVersion", arena_printf(arena, "meta.k8s.io/%s", version));
+    json_set_string(partial, "apiVersion", "meta.k8s.io/v1");
     json_set_copy(partial, "metadata", json_get(object, "metadata"));
     return partial;
 }

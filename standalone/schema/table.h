@@ -8,8 +8,11 @@ enum table_include { TABLE_METADATA, TABLE_NONE, TABLE_OBJECT };
 /* "" is Metadata. false: the text is none of Metadata, None, Object. */
 bool table_include_parse(const char *text, enum table_include *ret);
 
+/* How long ago a time was, as kubectl shows it: "5s", "3m20s", "2d4h", "<invalid>" for more than a second in the
+ * future, "<unknown>" without a time. In the arena. */
+const char *table_age(struct arena *arena, const cJSON *time, int64_t now_us);
+
 struct table_options {
-    const char *version; /* of meta.k8s.io; NULL: v1 */
     enum table_include include;
     bool without_columns; /* a watch sends columnDefinitions with its first event only */
     int64_t now_us;       /* wall clock; ages of built-in kinds are counted from it */
@@ -27,5 +30,5 @@ void table_add(struct arena *arena, cJSON *table, const struct resource *resourc
 cJSON *table_row(struct arena *arena, const struct resource *resource,
                  const struct table_options *options, const cJSON *object);
 
-/* PartialObjectMetadata of an object, owned by the arena; version: "v1" or "v1beta1" of meta.k8s.io. */
-cJSON *partial_metadata(struct arena *arena, const cJSON *object, const char *version);
+/* PartialObjectMetadata of an object, owned by the arena. */
+cJSON *partial_metadata(struct arena *arena, const cJSON *object);
