@@ -26,8 +26,7 @@ static const struct resource *resource_of(const char *plural)
 static int shape(const struct resource *resource, cJSON *object, struct error *err)
 {
     cJSON *unknown = cJSON_CreateArray();
-    int r =
-        resource->custom ? 0 : schema_decode(resource->schema, object, err);
+    int r = resource->custom ? 0 : schema_decode(resource->schema, object, err);
 
     if (r == 0)
         r = object_meta_decode(resource->schema, object, unknown, err);
