@@ -269,6 +269,11 @@ TEST(rows_are_what_the_api_server_prints)
                  "\"status\":{\"phase\":\"running\",\"startedAt\":\"x\"}}",
                  HOUR_LATER_US),
         "[\"a\",\"running\",\"infer\",null,\"<invalid>\",null,null,null,null,\"60m\"]");
+    ck_assert_str_eq(cells_of("configmaps",
+                              "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"\",\"b\":\"\"},"
+                              "\"binaryData\":{\"d\":\"\"}}",
+                              HOUR_LATER_US),
+                     "[\"c\",3,\"<unknown>\"]");
     ck_assert_str_eq(cells_of("secrets",
                               "{\"metadata\":{\"name\":\"s\"," CREATED "},\"type\":\"Opaque\","
                               "\"data\":{\"a\":\"\"}}",
