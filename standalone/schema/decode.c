@@ -1,5 +1,6 @@
 #include "standalone/schema/decode.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -172,6 +173,7 @@ static int decode_items(const struct decode_field *field, cJSON *list, struct er
     struct decode_field inner = { .at = { .parent = &field->at }, .schema = field->schema->items };
     int r = 0;
 
+    assert(inner.schema); /* schema_parse takes no array without items */
     for (cJSON *item = list->child; r == 0 && item; item = item->next, inner.at.index++) {
         if (cJSON_IsNull(item)) {
             cJSON *empty =
@@ -186,6 +188,8 @@ static int decode_items(const struct decode_field *field, cJSON *list, struct er
 
 static int decode_value(const struct decode_field *field, cJSON *value, struct error *err)
 {
+    assert(field->schema);
+
     bool managers =
         field->schema->items && str_equal(field->schema->items->definition, "ManagedFieldsEntry");
 
