@@ -311,11 +311,6 @@ int schema_parse(struct arena *arena, const cJSON *document, const cJSON *defini
     return parse_node(&parser, "", document, ret);
 }
 
-const cJSON *schema_document(const struct schema *schema)
-{
-    return schema->document;
-}
-
 /* --- looking into it -------------------------------------------------------------------------- */
 
 const struct schema *schema_field(const struct schema *schema, const char *name)

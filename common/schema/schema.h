@@ -16,8 +16,6 @@ struct schema;
 int schema_parse(struct arena *arena, const cJSON *document, const cJSON *definitions,
                  const struct schema **ret, struct error *err) MUST_CHECK;
 
-const cJSON *schema_document(const struct schema *schema);
-
 /*
  * Drops members that the schema does not know, but for apiVersion, kind and metadata at the top, and nulls
  * that may not be there and have no default. unknown: an array that gets the paths of the former

@@ -225,6 +225,8 @@ static void secret_check_docker(const struct validation *validation, const char 
 
     const char *bytes = base64_decode(validation->arena, text, strlen(text), &len);
 
+    if (bytes && len > MAX_DATA)
+        return; /* refused for its size, and not worth a tree */
     if (!bytes || json_parse(validation->arena, bytes, len, &config, &err) < 0 ||
         !(cJSON_IsObject(config) || cJSON_IsNull(config)))
         field_error(validation->errors, FIELD_ERROR_INVALID, path, NULL, "must be a JSON object");

@@ -2,7 +2,7 @@
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/schema/crds.h"
-#include "common/schema/schema.h"
+#include "common/schema/nodes.h"
 #include "standalone/schema/absent.h"
 #include "standalone/schema/bundle.h"
 #include "standalone/schema/table.h"
@@ -127,7 +127,7 @@ TEST(schemas_are_those_of_crds)
                                            "trainingrounds" };
 
     for (size_t i = 0; i < ARRAY_LEN(PLURALS); i++) {
-        const cJSON *ours = schema_document(resource_of(PLURALS[i])->schema), *crd, *whole;
+        const cJSON *ours = resource_of(PLURALS[i])->schema->document, *crd, *whole;
         struct error err;
 
         ck_assert_int_eq(crd_parse(test_arena, PLURALS[i], &crd, &err), 0);

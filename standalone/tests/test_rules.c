@@ -2,7 +2,7 @@
  * without an example fails. */
 #include "common/base/buf.h"
 #include "common/base/str.h"
-#include "common/schema/schema.h"
+#include "common/schema/nodes.h"
 #include "common/tests/validate_fixture.h"
 #include "standalone/tests/resources_fixture.h"
 
@@ -165,7 +165,7 @@ TEST(every_rule_of_cel_is_a_rule_of_common_api)
         const struct resource *resource = resources_at(test_resources, i);
 
         if (resource->custom)
-            walk(resource, "", schema_document(resource->schema));
+            walk(resource, "", resource->schema->document);
     }
     ck_assert_uint_eq(rules_seen, ARRAY_LEN(EXAMPLES));
 }
