@@ -65,7 +65,7 @@ static char fields_item_kind(const struct schema *schema)
     return schema->list == SCHEMA_LIST_MAP ? 'k' : 'v';
 }
 
-/* What an item of a list that is not atomic is called in a field_set; NULL: it cannot be in such a list. */
+/* The name that a field_set has for an item of a list that is not atomic. NULL: it cannot be in such a list. */
 static const char *fields_item_name(struct arena *arena, const struct schema *schema,
                                     const cJSON *item)
 {

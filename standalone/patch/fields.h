@@ -28,7 +28,7 @@ cJSON *fields_merge(struct arena *arena, const struct schema *schema, const stru
                     const struct field_set *applied);
 /*
  * Removes from object what was applied (last) and is not held any more. A field that the schema names belongs to a set
- * if something below it does. What becomes empty is null. What is removed stays in the arena, as sets point into it.
+ * if something below it does. A container that becomes empty is null. Removed values stay in the arena, as sets point into them.
  */
 void fields_prune(struct arena *arena, const struct schema *schema, cJSON *object,
                   const struct field_set *last, const struct field_set *held);

@@ -355,7 +355,9 @@ static int managing_read_applied(struct managing *self, struct error *err)
 
     if (!str_equal(version, self->own.version) ||
         !str_equal(kind, self->write->resource->kind.kind))
-        return error_set(err, ERROR_INVALID, "invalid object type: %s, Kind=%s", version, kind);
+        return error_set(err, ERROR_INVALID,
+                         "the object is of another kind: apiVersion '%s', kind '%s'", version,
+                         kind);
     if (json_path(self->applied, "metadata", "managedFields", NULL))
         return error_set(err, ERROR_INVALID, "metadata.managedFields must be nil");
     if (fields_of(self->arena, self->schema, self->applied, false, &self->applied_fields, &why) < 0)

@@ -1,3 +1,6 @@
+#include <assert.h>
+#include <stdlib.h>
+
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/schema/members.h"
@@ -298,8 +301,9 @@ static cJSON *merge_map(struct merging *merging, const struct schema *schema, cJ
     }
     if (!replaces && !str_equal(directive, "delete"))
         merge_fail(merging, ERROR_INTERNAL, "an object has an unknown " MERGE_DIRECTIVE, directive);
-    while (map->child)
-        cJSON_Delete(cJSON_DetachItemViaPointer(map, map->child));
+    assert(map);
+    cJSON_Delete(map->child); /* with all after it */
+    map->child = NULL;
     json_for_each (member, replaces ? patch : NULL) {
         if (!str_equal(member->string, MERGE_DIRECTIVE))
             members_append(map, member->string, json_copy(member));
