@@ -272,6 +272,28 @@ TEST(an_object_that_is_larger_than_an_object_may_be_can_be_read_and_deleted)
     await_gone(TASKS "/old");
 }
 
+/* --- managers --------------------------------------------------------------------------------- */
+
+TEST(an_object_with_too_many_managers_has_none)
+{
+    static const char MANAGED[] =
+        "{\"manager\":\"%d\",\"operation\":\"Apply\",\"apiVersion\":\"v1\","
+        "\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:data\":{}}}";
+
+    for (int count = 1024; count <= 1025; count++) {
+        CLEANUP(buf_releasep) struct buf text = BUF_INIT(1u << 20);
+        const cJSON *made;
+
+        ck_assert(buf_append_string(&text, "{\"metadata\":{\"name\":\"a\",\"managedFields\":["));
+        for (int i = 0; i < count; i++)
+            ck_assert(buf_append_string(&text, i ? "," : "") && buf_printf(&text, MANAGED, i));
+        ck_assert(buf_append_string(&text, "]}}"));
+        made = ask("POST", CONFIGMAPS "?dryRun=All", text.data, 201);
+        ck_assert_uint_eq(json_len(json_path(made, "metadata", "managedFields", NULL)),
+                          count == 1024 ? 1024 : 0);
+    }
+}
+
 /* --- unknown fields --------------------------------------------------------------------------- */
 
 static const char *unknown_fields(size_t count, size_t name_len)
