@@ -47,7 +47,6 @@ struct schema {
     const char *const *keys;     /* of SCHEMA_LIST_MAP, ended by NULL */
     const char *merge_key;       /* x-kubernetes-patch-merge-key; NULL: none */
     bool patch_merge;            /* x-kubernetes-patch-strategy: merge */
-    bool patch_retain_keys;      /* retainKeys */
     struct schema_field *fields; /* by name */
     size_t fields_len;
     const struct schema *additional; /* additionalProperties; NULL: none */

@@ -144,7 +144,6 @@ static void parse_patch(struct schema *schema)
     schema->merge_key =
         json_string(json_get(schema->document, "x-kubernetes-patch-merge-key"), NULL);
     schema->patch_merge = str_has_prefix(strategy, "merge");
-    schema->patch_retain_keys = str_has_suffix(strategy, "retainKeys");
     schema->map_atomic =
         str_equal(json_string(json_get(schema->document, "x-kubernetes-map-type"), NULL), "atomic");
 }
