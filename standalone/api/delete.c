@@ -212,7 +212,7 @@ static bool delete_is_readable(const cJSON *body)
         if (value && !(value->type & (FIELDS[i].types | cJSON_NULL)))
             return false;
     }
-    return cJSON_IsObject(body) && (!grace || cJSON_IsNull(grace) || value_is_int64(grace));
+    return cJSON_IsObject(body) && (!grace || cJSON_IsNull(grace) || decode_is_int64(grace));
 }
 
 static int delete_read_body(struct api_call *call, struct delete_options *ret,

@@ -10,7 +10,7 @@ struct schema;
 /* Bytes of JSON that all "copy" operations of one patch may copy together. */
 #define JSON_PATCH_MAX_COPIED (3u << 20)
 /* A value needs a hundred times as much memory as it needs text ("0,"). */
-#define JSON_PATCH_MAX_COPIED_VALUES 20000u
+#define JSON_PATCH_MAX_COPIED_VALUES 16000u
 /* Values that all operations of one patch may look at together: some tenths of a second of work. */
 #define JSON_PATCH_MAX_STEPS 20000000u
 

@@ -37,7 +37,7 @@ static const char *decode_word(const cJSON *value)
 }
 
 /* Written as one, and not larger than its type. */
-static bool decode_is_int64(const cJSON *value)
+bool decode_is_int64(const cJSON *value)
 {
     int64_t number;
 

@@ -11,3 +11,6 @@ int schema_check_numbers(const cJSON *object, struct error *err) MUST_CHECK;
  * of another type: "'data.a' must be of type string, not number".
  */
 int schema_decode(const struct schema *schema, cJSON *object, struct error *err) MUST_CHECK;
+
+/* A whole number that fits into 64 bits. */
+bool decode_is_int64(const cJSON *value);
