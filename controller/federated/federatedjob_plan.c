@@ -216,12 +216,13 @@ static void plan_waiting(const struct planning *planning)
     } else if (observed->blocked) {
         set_condition(planning, "Progressing", CONDITION_FALSE, REASON_ROUND_NOT_CREATED,
                       observed->blocked);
-        planning->plan->create = true;
+        planning->plan->action = FEDERATED_CREATE_ROUND;
     } else {
         set_condition(planning, "Progressing", CONDITION_TRUE, REASON_ROUND_RUNNING, "");
         if (condition_get(planning->plan->status.conditions, "ModelAvailable"))
             set_condition(planning, "ModelAvailable", CONDITION_TRUE, REASON_MODEL_READ, "");
-        planning->plan->create = !observed->round.exists;
+        if (!observed->round.exists)
+            planning->plan->action = FEDERATED_CREATE_ROUND;
     }
 }
 
@@ -249,9 +250,10 @@ struct federated_plan federated_plan(struct arena *arena, const struct federated
         }
     }
     plan_cleaned(&planning);
-    plan.clean = is_final(observed->job.status.phase) &&
-                 !condition_is(plan.status.conditions, "ModelsRemoved", CONDITION_TRUE);
-    if (plan.clean && observed->unclean)
+    if (is_final(observed->job.status.phase) &&
+        !condition_is(plan.status.conditions, "ModelsRemoved", CONDITION_TRUE))
+        plan.action = FEDERATED_CLEAN;
+    if (plan.action == FEDERATED_CLEAN && observed->unclean)
         plan_requeue_in_us(&plan.requeue_after_ms, PLAN_TAKEN_RETRY_US);
     plan.keep_from =
         plan.status.completed_rounds - federatedjob_history_limit(&observed->job.spec) + 1;

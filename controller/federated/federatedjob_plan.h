@@ -49,9 +49,15 @@ struct federated_observed {
     bool cleaned;            /* it was, now */
 };
 
+/* What is done about a FederatedJob in one reconcile, before its status is written: one of these. */
+enum federated_action {
+    FEDERATED_WRITE,        /* nothing beside the status */
+    FEDERATED_CREATE_ROUND, /* what is old is removed, and the next round is made */
+    FEDERATED_CLEAN,        /* the job has ended: all but its history is removed */
+};
+
 struct federated_plan {
-    bool create;       /* the round, before the status is written */
-    bool clean;        /* the job has ended: all but its history is removed */
+    enum federated_action action;
     int64_t keep_from; /* rounds before this number, and their models, are removed */
     struct federatedjob_status status; /* as it is to be stored */
 

@@ -162,7 +162,8 @@ static void clean(const struct federatedjob_deps *deps, struct reconcile *rc, st
         .rounds = &turn->rounds,
         .model_ref = plan->status.aggregated_model_ref,
         .keep_from = plan->keep_from,
-        .keeps_late = plan->create && spec->late_updates == LATE_STALENESS_WEIGHTED,
+        .keeps_late =
+            plan->action == FEDERATED_CREATE_ROUND && spec->late_updates == LATE_STALENESS_WEIGHTED,
     };
     struct error err = { 0 };
 
@@ -194,44 +195,39 @@ static int find_round(const struct federatedjob_deps *deps, struct reconcile *rc
     return 0;
 }
 
-/* < 0: an error that may pass. What is said of it changes the plan. */
+/* Notes in turn what is said of it; < 0: an error that may pass. *ret_found: the round is there, and in the cache now. */
 static int begin_round(const struct federatedjob_deps *deps, struct reconcile *rc,
-                       struct job_turn *turn, struct federated_plan *plan, struct error *err)
+                       struct job_turn *turn, const struct federated_plan *plan, bool *ret_found,
+                       struct error *err)
 {
-    struct federated_observed *observed = &turn->observed;
-    bool found;
-    int r = find_round(deps, rc, turn, &found, err);
+    int r = find_round(deps, rc, turn, ret_found, err);
 
-    if (r < 0)
+    if (r < 0 || *ret_found)
         return r;
-    if (found) {
-        plan->requeue_after_ms = 1; /* it is in the cache now */
-        return 0;
-    }
     clean(deps, rc, turn, plan);
     r = create_round(deps, rc, turn, err);
-    *plan = federated_plan(rc->arena, observed);
-    if (observed->unavailable)
-        return 0;
-    return r;
+    return turn->observed.unavailable ? 0 : r;
 }
 
-static int act(const struct federatedjob_deps *deps, struct reconcile *rc,
-               const struct kube_object *object, struct job_turn *turn, struct federated_plan *plan,
-               struct error *err)
+/* Plans, acts, and plans again from what came of that. */
+static int plan_and_act(const struct federatedjob_deps *deps, struct reconcile *rc,
+                        const struct kube_object *object, struct job_turn *turn, struct error *err)
 {
+    struct federated_plan plan = federated_plan(rc->arena, &turn->observed);
+    bool found = false;
     int created = 0;
 
-    if (plan->create) {
-        created = begin_round(deps, rc, turn, plan, err);
-        if (created < 0 && !turn->observed.blocked)
-            return created;
-    } else if (plan->clean) {
-        clean(deps, rc, turn, plan);
-        *plan = federated_plan(rc->arena, &turn->observed);
-    }
-    rc->requeue_after_ms = plan->requeue_after_ms;
-    int r = write_status(deps, rc, object, turn, plan, err);
+    if (plan.action == FEDERATED_CREATE_ROUND)
+        created = begin_round(deps, rc, turn, &plan, &found, err);
+    else if (plan.action == FEDERATED_CLEAN)
+        clean(deps, rc, turn, &plan);
+    if (created < 0 && !turn->observed.blocked)
+        return created;
+    if (plan.action != FEDERATED_WRITE)
+        plan = federated_plan(rc->arena, &turn->observed);
+
+    rc->requeue_after_ms = found ? 1 : plan.requeue_after_ms;
+    int r = write_status(deps, rc, object, turn, &plan, err);
     return r < 0 ? r : created;
 }
 
@@ -250,8 +246,7 @@ int federatedjob_reconcile(void *self, struct reconcile *rc, struct error *err)
     if (r < 0)
         return r;
 
-    struct federated_plan plan = federated_plan(rc->arena, &turn.observed);
-    r = act(deps, rc, object, &turn, &plan, err);
+    r = plan_and_act(deps, rc, object, &turn, err);
     if (forgot < 0)
         reconcile_again_after(rc, GONE_SCOPES_RETRY_MS);
     return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */

@@ -180,7 +180,7 @@ static void finish(struct planning *planning, enum round_phase phase, enum reaso
     bool failed = phase == ROUND_FAILED;
 
     plan->create_len = 0;
-    plan->aggregate = false;
+    plan->action = ROUND_WRITE;
     plan->requeue_after_ms = 0;
     plan->status.phase = phase;
     plan->status.end_time_us = planning->observed->now_us;
@@ -409,7 +409,7 @@ static void plan_aggregating(struct planning *planning)
         return;
     }
     if (!observed->model_ref) {
-        plan->aggregate = true;
+        plan->action = ROUND_AGGREGATE;
         return;
     }
     plan->status.aggregated_model_ref = observed->model_ref;
@@ -450,5 +450,7 @@ struct round_plan round_plan(struct arena *arena, const struct round_observed *o
         plan_aggregating(&planning);
         break;
     }
+    if (plan.create_len)
+        plan.action = ROUND_CREATE_TASKS;
     return plan;
 }

@@ -87,10 +87,17 @@ struct round_observed {
     const char *failure_message;
 };
 
+/* What is done about a TrainingRound in one reconcile, before its status is written: one of these. */
+enum round_action {
+    ROUND_WRITE,        /* nothing beside the status */
+    ROUND_CREATE_TASKS, /* Tasks of participants are made */
+    ROUND_AGGREGATE,    /* the updates that the stored status names are made into a model */
+};
+
 struct round_plan {
-    const size_t *create; /* of spec.participants: Tasks to be made, before the status is written */
+    enum round_action action;
+    const size_t *create; /* CREATE_TASKS: of spec.participants */
     size_t create_len;
-    bool aggregate; /* what the stored status names: read, made into a model, and planned anew */
     struct traininground_status status; /* as it is to be stored */
 
     const struct event *event; /* of a transition; NULL: none */

@@ -131,10 +131,11 @@ static int prepare(const struct traininground_deps *deps, struct reconcile *rc,
     return 0;
 }
 
-/* < 0: an error that may pass. What the API server refuses for good, or forbids, changes the plan. */
+/* Notes in turn what the API server refuses for good, or forbids; < 0: an error that may pass. *ret_more: Tasks are left
+ * to be made. */
 static int create_tasks(const struct traininground_deps *deps, struct reconcile *rc,
                         struct round_turn *turn, const struct training_model *model,
-                        struct round_plan *plan, struct error *err)
+                        const struct round_plan *plan, bool *ret_more, struct error *err)
 {
     const struct training_request request = request_of(turn, model);
     size_t count = plan->create_len < MAX_CREATES ? plan->create_len : MAX_CREATES;
@@ -149,18 +150,14 @@ static int create_tasks(const struct traininground_deps *deps, struct reconcile 
         if (child_is_refused(r)) {
             turn->observed.refused =
                 arena_printf(rc->arena, "the Task of '%s' is refused: %s", proplet, err->message);
-            *plan = round_plan(rc->arena, &turn->observed);
             return 0;
         }
-        if (r == -ERROR_FORBIDDEN) {
+        if (r == -ERROR_FORBIDDEN)
             turn->observed.blocked = arena_strdup(rc->arena, err->message);
-            *plan = round_plan(rc->arena, &turn->observed);
-        }
         if (r < 0)
             return error_wrap(err, "create the Task of '%s'", proplet);
     }
-    if (count < plan->create_len)
-        plan->requeue_after_ms = 1;
+    *ret_more = count < plan->create_len;
     return 0;
 }
 
@@ -180,35 +177,36 @@ static int write_status(const struct traininground_deps *deps, struct reconcile 
     return 0;
 }
 
-static int make_plan(const struct traininground_deps *deps, struct reconcile *rc,
-                     struct round_turn *turn, struct training_model *model, struct round_plan *ret,
-                     struct error *err)
+/* What the first plan of the turn has to know beside what round_observe reads. */
+static int observe_start(const struct traininground_deps *deps, struct reconcile *rc,
+                         struct round_turn *turn, struct error *err)
 {
-    enum round_phase phase = turn->observed.round.status.phase;
-    int r = 0;
+    struct training_model model;
 
+    if (round_has_job(turn))
+        return turn->observed.round.status.phase == ROUND_PENDING
+                   ? prepare(deps, rc, turn, &model, err)
+                   : 0;
     /* At any time: its model would belong to nobody. */
-    if (!round_has_job(turn))
-        cannot_go_on(
-            turn, rc->arena, REASON_JOB_MISSING,
-            "spec.federatedJobRef names no FederatedJob of this namespace that it belongs to");
-    else if (phase == ROUND_PENDING)
-        r = prepare(deps, rc, turn, model, err);
-    if (r < 0)
-        return r;
-
-    *ret = round_plan(rc->arena, &turn->observed);
-    if (ret->create_len)
-        r = prepare_model(deps, rc, turn, model, err);
-    else if (ret->aggregate)
-        r = round_aggregate(deps, rc, turn, err);
-    else
-        return 0;
-    if (r < 0)
-        return r;
-
-    *ret = round_plan(rc->arena, &turn->observed);
+    cannot_go_on(turn, rc->arena, REASON_JOB_MISSING,
+                 "spec.federatedJobRef names no FederatedJob of this namespace that it belongs to");
     return 0;
+}
+
+static int act(const struct traininground_deps *deps, struct reconcile *rc, struct round_turn *turn,
+               const struct round_plan *plan, bool *ret_more, struct error *err)
+{
+    struct training_model model;
+
+    if (plan->action == ROUND_AGGREGATE)
+        return round_aggregate(deps, rc, turn, err);
+    if (plan->action != ROUND_CREATE_TASKS)
+        return 0;
+
+    int r = prepare_model(deps, rc, turn, &model, err);
+    if (r < 0 || turn->observed.problem || turn->observed.unavailable)
+        return r;
+    return create_tasks(deps, rc, turn, &model, plan, ret_more, err);
 }
 
 static void await_backlog(const struct traininground_deps *deps, struct reconcile *rc,
@@ -226,26 +224,26 @@ static void await_backlog(const struct traininground_deps *deps, struct reconcil
 static int reconcile_object(const struct traininground_deps *deps, struct reconcile *rc,
                             const struct kube_object *object, struct error *err)
 {
-    struct training_model model;
     struct round_turn turn;
-    struct round_plan plan;
+    bool more = false;
     int r = round_observe(deps, rc, object, &turn, err);
+    if (r == 0)
+        r = observe_start(deps, rc, &turn, err);
     if (r < 0)
         return r;
 
-    r = make_plan(deps, rc, &turn, &model, &plan, err);
-    if (r < 0)
-        return r;
-
+    struct round_plan plan = round_plan(rc->arena, &turn.observed);
     await_backlog(deps, rc, &turn);
-    int created = plan.create_len ? create_tasks(deps, rc, &turn, &model, &plan, err) : 0;
-    if (created < 0 && !turn.observed.blocked)
-        return created;
+    int acted = act(deps, rc, &turn, &plan, &more, err);
+    if (acted < 0 && !turn.observed.blocked)
+        return acted;
+    if (plan.action != ROUND_WRITE) /* from what came of it */
+        plan = round_plan(rc->arena, &turn.observed);
 
-    if (plan.requeue_after_ms)
-        reconcile_again_after(rc, plan.requeue_after_ms);
+    if (more || plan.requeue_after_ms)
+        reconcile_again_after(rc, more ? 1 : plan.requeue_after_ms);
     r = write_status(deps, rc, object, turn.json, &plan, err);
-    return r < 0 ? r : created;
+    return r < 0 ? r : acted;
 }
 
 int traininground_reconcile(void *self, struct reconcile *rc, struct error *err)

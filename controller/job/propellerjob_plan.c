@@ -390,7 +390,7 @@ static void plan_finished(const struct job_observed *observed, struct job_plan *
 
     int64_t left_us = limit_us(ttl) - age_us(observed, observed->job.status.finish_time_us);
     if (left_us <= 0)
-        plan->remove = true;
+        plan->action = JOB_DELETE;
     else
         plan_requeue_in_us(&plan->requeue_after_ms, left_us);
 }
@@ -429,5 +429,7 @@ struct job_plan job_plan(struct arena *arena, const struct job_observed *observe
         plan_progress(&planning);
         spare_writes(&planning);
     }
+    if (plan.create_len)
+        plan.action = JOB_CREATE_TASKS;
     return plan;
 }

@@ -51,11 +51,18 @@ struct job_observed {
     const char *blocked; /* why one is not made for now, such as a quota; NULL: nothing */
 };
 
+/* What is done about a PropellerJob in one reconcile, beside writing its status: one of these. */
+enum job_action {
+    JOB_WRITE,        /* nothing beside the status */
+    JOB_CREATE_TASKS, /* before the status is written */
+    JOB_DELETE,       /* the object, whose time to live is over; and nothing else */
+};
+
 struct job_plan {
-    const size_t *create; /* of tasks->items, in this order; before the status is written */
+    enum job_action action;
+    const size_t *create; /* CREATE_TASKS: of tasks->items, in this order */
     size_t create_len;
     const bool *given_up;              /* of tasks->items: it will never be made */
-    bool remove;                       /* delete the object: its time to live is over */
     struct propellerjob_status status; /* as it is to be stored */
 
     const struct event *event; /* of a transition; NULL: none */

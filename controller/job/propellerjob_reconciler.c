@@ -103,33 +103,27 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
     events_emit(rc->events, &KIND_PROPELLERJOB, object, plan->event);
 }
 
-/* r: why nothing more is made in this turn. Said, unless it passes by itself: the job changed, or
- * went, or this process is not the leader any more. */
-static int hinder(struct reconcile *rc, struct job_observed *observed, struct job_plan *plan, int r,
-                  struct error *err)
+/* r: why nothing more is made in this turn. It is said, unless it passes by itself: the job changed or went, or this
+ * process is not the leader any more. */
+static int hinder(struct reconcile *rc, struct job_observed *observed, int r,
+                  const struct error *err)
 {
-    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND || r == -ERROR_CANCELED)
-        return r;
-    observed->blocked = arena_strdup(rc->arena, err->message);
-    *plan = job_plan(rc->arena, observed);
+    if (r != -ERROR_CONFLICT && r != -ERROR_NOT_FOUND && r != -ERROR_CANCELED)
+        observed->blocked = arena_strdup(rc->arena, err->message);
     return r;
 }
 
-/* < 0: an error that may pass. It changes the plan, as does what the API server refuses for good. */
+/* Notes what the API server says in observed; < 0: an error that may pass. *ret_more: Tasks are left to be made. */
 static int create_children(const struct job_deps *deps, struct reconcile *rc,
                            const struct kube_object *object, struct job_observed *observed,
-                           struct job_plan *plan, struct error *err)
+                           const struct job_plan *plan, bool *ret_more, struct error *err)
 {
     const struct job_tasks *tasks = observed->tasks;
     size_t count = plan->create_len < MAX_CREATES ? plan->create_len : MAX_CREATES;
     const cJSON *whole = NULL;
-
-    if (!count)
-        return 0;
-
     int r = read_whole(rc, object, &whole, err);
     if (r < 0)
-        return hinder(rc, observed, plan, r, err);
+        return hinder(rc, observed, r, err);
 
     for (size_t i = 0; i < count; i++) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
@@ -141,42 +135,56 @@ static int create_children(const struct job_deps *deps, struct reconcile *rc,
             observed->refused =
                 arena_printf(rc->arena, "Task '%s' is refused by the API server: %s", task->object,
                              err->message);
-            *plan = job_plan(rc->arena, observed);
             return 0;
         }
         if (r < 0)
-            return hinder(rc, observed, plan, error_wrap(err, "create Task '%s'", task->object),
-                          err);
+            return hinder(rc, observed, error_wrap(err, "create Task '%s'", task->object), err);
     }
-    if (count < plan->create_len)
-        plan->requeue_after_ms = 1;
+    *ret_more = count < plan->create_len;
     return 0;
 }
 
-static int act(const struct job_deps *deps, struct reconcile *rc, const struct kube_object *object,
-               const cJSON *json, struct job_observed *observed, struct job_plan *plan,
-               struct error *err)
+static int write_status(const struct job_deps *deps, struct reconcile *rc,
+                        const struct kube_object *object, const cJSON *json,
+                        const struct job_observed *observed, struct job_plan *plan,
+                        struct error *err)
 {
-    if (plan->remove)
-        return kube_delete(rc->client, &KIND_PROPELLERJOB, &rc->name, object->uid,
-                           object->resource_version, err);
-
-    int created = create_children(deps, rc, object, observed, plan, err);
-    if (created < 0 && !observed->blocked)
-        return created;
-
-    rc->requeue_after_ms = plan->requeue_after_ms;
-    if (json_equal(json_get(json, "status"), propellerjob_status_encode(rc->arena, &plan->status)))
-        return created;
-
     bool written;
+
+    if (json_equal(json_get(json, "status"), propellerjob_status_encode(rc->arena, &plan->status)))
+        return 0;
+
     plan->status.updated_at_us = observed->now_us;
     int r = status_write(rc, deps->jobs, &KIND_PROPELLERJOB, json,
                          propellerjob_status_encode(rc->arena, &plan->status), &written, err);
     if (r < 0)
         return error_wrap(err, "write status");
     announce(rc, object, plan);
-    return created;
+    return 0;
+}
+
+/* Plans, acts, and plans again from what came of that. */
+static int plan_and_act(const struct job_deps *deps, struct reconcile *rc,
+                        const struct kube_object *object, const cJSON *json,
+                        struct job_observed *observed, struct error *err)
+{
+    struct job_plan plan = job_plan(rc->arena, observed);
+    bool more = false;
+    int created = 0;
+
+    if (plan.action == JOB_DELETE)
+        return kube_delete(rc->client, &KIND_PROPELLERJOB, &rc->name, object->uid,
+                           object->resource_version, err);
+    if (plan.action == JOB_CREATE_TASKS)
+        created = create_children(deps, rc, object, observed, &plan, &more, err);
+    if (created < 0 && !observed->blocked)
+        return created;
+    if (observed->refused || observed->blocked)
+        plan = job_plan(rc->arena, observed);
+
+    rc->requeue_after_ms = more ? 1 : plan.requeue_after_ms;
+    int r = write_status(deps, rc, object, json, observed, &plan, err);
+    return r < 0 ? r : created;
 }
 
 int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
@@ -197,8 +205,7 @@ int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
     if (!propellerjob_is_ours(&observed.job.spec))
         return 0;
 
-    struct job_plan plan = job_plan(rc->arena, &observed);
-    r = act(deps, rc, object, json, &observed, &plan, err);
+    r = plan_and_act(deps, rc, object, json, &observed, err);
     return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
 }
 

@@ -173,7 +173,7 @@ static void plan_event(const struct proplet_observed *observed, enum verdict ver
 
 static struct proplet_device plan_device(const struct proplet_observed *observed,
                                          const char *client_id, enum verdict verdict,
-                                         struct device_news *news)
+                                         enum device_news *news)
 {
     const struct proplet_device *old = proplet_device_find(&observed->proplet.status, client_id);
     bool was_connected = old && old->connected;
@@ -185,8 +185,9 @@ static struct proplet_device plan_device(const struct proplet_observed *observed
     if (!device.connected)
         device.offline_since_us =
             old && old->offline_since_us ? old->offline_since_us : observed->now_us;
-    news->heard = device.connected && !was_connected;
-    news->silent = verdict == VERDICT_SILENT;
+    *news = verdict == VERDICT_SILENT            ? DEVICE_SILENT
+            : device.connected && !was_connected ? DEVICE_HEARD
+                                                 : DEVICE_UNCHANGED;
     return device;
 }
 
@@ -198,7 +199,7 @@ static struct json_objects plan_pod_devices(struct arena *arena,
     size_t count = observed->pod_device_count;
     struct proplet_device *devices = arena_array(arena, struct proplet_device, count + 1);
 
-    plan->pod_devices = arena_array(arena, struct device_news, count + 1);
+    plan->pod_devices = arena_array(arena, enum device_news, count + 1);
     for (size_t i = 0; i < count; i++) {
         struct proplet_observed one = *observed;
         one.device = observed->pod_devices[i];
@@ -257,9 +258,10 @@ static void plan_pods(struct arena *arena, const struct proplet_observed *observ
     fresh->available_replicas = observed->pods->available_replicas;
     fresh->devices = plan_devices(arena, observed, judgement, plan);
     plan->status.k8s_status = fresh;
-    plan->transition = !status->k8s_status || old->ready_replicas != fresh->ready_replicas ||
-                       old->available_replicas != fresh->available_replicas ||
-                       !same_devices(&old->devices, &fresh->devices);
+    if (!status->k8s_status || old->ready_replicas != fresh->ready_replicas ||
+        old->available_replicas != fresh->available_replicas ||
+        !same_devices(&old->devices, &fresh->devices))
+        plan->write = PROPLET_WRITE_NOW;
 }
 
 static size_t connected_devices(const struct proplet_k8s_status *status)
@@ -350,8 +352,8 @@ static void plan_phase(struct arena *arena, const struct proplet_observed *obser
     struct said ready = say_ready(arena, observed, verdict);
     struct said heard = say_connected(arena, observed, status, verdict, connected);
 
-    if (!observed->pods)
-        plan->device.heard = alive && old->phase != PROPLET_RUNNING;
+    if (!observed->pods && alive && old->phase != PROPLET_RUNNING)
+        plan->device = DEVICE_HEARD;
     if (unchanged) /* an earlier leader's word stands until this process has heard, or waited */
         return;
 
@@ -362,7 +364,8 @@ static void plan_phase(struct arena *arena, const struct proplet_observed *obser
     changed |= tell_left_out(arena, observed, list);
     status->conditions = list;
     status->alive = alive;
-    plan->transition |= changed || status->phase != old->phase || old->alive != alive;
+    if (changed || status->phase != old->phase || old->alive != alive)
+        plan->write = PROPLET_WRITE_NOW;
 
     plan_event(observed, verdict, &ready, plan);
 }
@@ -412,7 +415,7 @@ static void plan_health(struct arena *arena, const struct proplet_observed *obse
         return;
 
     plan->status.conditions = list;
-    plan->transition = true;
+    plan->write = PROPLET_WRITE_NOW;
 }
 
 struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_observed *observed)
@@ -420,17 +423,19 @@ struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_obser
     struct judgement judgement = judge(observed);
     struct proplet_plan plan = { .status = observed->proplet.status };
 
-    plan.device.silent = judgement.verdict == VERDICT_SILENT;
+    if (judgement.verdict == VERDICT_SILENT)
+        plan.device = DEVICE_SILENT;
     if (observed->pods)
         plan_pods(arena, observed, &judgement, &plan);
     plan.deadline_ms = judgement.deadline_ms;
     plan.status.observed_generation = observed->generation;
     plan.status.phase = next_phase(observed, judgement.verdict);
     plan_phase(arena, observed, judgement.verdict, &plan);
-    plan.transition |= plan_offline_since(observed, &plan.status);
+    if (plan_offline_since(observed, &plan.status))
+        plan.write = PROPLET_WRITE_NOW;
     plan_health(arena, observed, &plan);
     if (plan.status.observed_generation != observed->proplet.status.observed_generation)
-        plan.transition = true;
-    plan.refresh = proplet_plan_values(arena, observed, &plan);
+        plan.write = PROPLET_WRITE_NOW;
+    proplet_plan_values(arena, observed, &plan);
     return plan;
 }

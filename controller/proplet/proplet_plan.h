@@ -46,20 +46,27 @@ struct proplet_observed {
     int64_t now_us;
 };
 
-/* What is known of a device changes. */
-struct device_news {
-    bool heard;  /* it counts as alive from now on, and did not before */
-    bool silent; /* it is to be taken for dead until its next heartbeat */
+/* What changes of what is known of a device. */
+enum device_news {
+    DEVICE_UNCHANGED,
+    DEVICE_HEARD,  /* it counts as alive from now on, and did not before */
+    DEVICE_SILENT, /* it is to be taken for dead until its next heartbeat */
+};
+
+/* Whether the status is written, and how soon. */
+enum proplet_write {
+    PROPLET_WRITE_NOTHING,
+    PROPLET_WRITE_VALUES, /* only live values changed: within the refresh budget */
+    PROPLET_WRITE_NEWS,   /* metadata is among them: before mere refreshes */
+    PROPLET_WRITE_NOW,    /* what users wait for changed */
 };
 
 struct proplet_plan {
     struct proplet_status status; /* as it is to be stored */
-    bool transition;              /* what users wait for changed: write at once */
-    bool refresh;                 /* only live values changed: write within the refresh budget */
-    bool news;                    /* metadata is among them: before mere refreshes */
-    struct device_news device;
-    struct device_news *pod_devices; /* of each in observed */
-    const struct event *event;       /* of a transition; NULL: none */
+    enum proplet_write write;
+    enum device_news device;
+    enum device_news *pod_devices; /* of each in observed */
+    const struct event *event;     /* of a transition; NULL: none */
     int64_t deadline_ms; /* when silence makes it Offline (monotonic); 0: not by silence */
 };
 

@@ -170,11 +170,11 @@ static void announce_brake(const struct proplet_deps *deps, const struct reconci
 }
 
 static void note_news(const struct proplet_deps *deps, const char *key,
-                      const struct fleet_device *device, const struct device_news *news)
+                      const struct fleet_device *device, enum device_news news)
 {
-    if (news->silent)
+    if (news == DEVICE_SILENT)
         fleet_silent(deps->fleet, key, device->last_seen_ms);
-    if (news->heard)
+    if (news == DEVICE_HEARD)
         fleet_fresh(deps->fleet, key, device->alive_since_ms); /* before any Task may */
 }
 
@@ -184,9 +184,9 @@ static void note_all_news(const struct proplet_deps *deps, const struct identity
     for (size_t i = 0; i < identities->len; i++) {
         if (observed->pod_device_count)
             note_news(deps, identities->items[i].key, &observed->pod_devices[i],
-                      &plan->pod_devices[i]);
+                      plan->pod_devices[i]);
         else
-            note_news(deps, identities->items[i].key, &observed->device, &plan->device);
+            note_news(deps, identities->items[i].key, &observed->device, plan->device);
     }
 }
 
@@ -197,12 +197,13 @@ static int act(const struct proplet_deps *deps, struct reconcile *rc,
 {
     if (plan->deadline_ms)
         reconcile_again_after(rc, plan->deadline_ms - observed->now_ms);
-    if (!plan->transition && !plan->refresh)
+    if (plan->write == PROPLET_WRITE_NOTHING)
         return 0;
 
-    if (!plan->transition) {
-        int64_t slot_ms = refresh_budget_reserve(deps->budget, object->uid, plan->news,
-                                                 &deps->settings->refresh, observed->now_ms);
+    if (plan->write != PROPLET_WRITE_NOW) {
+        int64_t slot_ms =
+            refresh_budget_reserve(deps->budget, object->uid, plan->write == PROPLET_WRITE_NEWS,
+                                   &deps->settings->refresh, observed->now_ms);
         if (observed->now_ms < slot_ms) {
             reconcile_again_after(rc, slot_ms - observed->now_ms);
             return 0;

@@ -105,7 +105,7 @@ static bool plan_resources(struct arena *arena, const cJSON *resources,
     return !same_amounts(old ? old : &NOTHING, amounts);
 }
 
-bool proplet_plan_values(struct arena *arena, const struct proplet_observed *observed,
+void proplet_plan_values(struct arena *arena, const struct proplet_observed *observed,
                          struct proplet_plan *plan)
 {
     const struct fleet_device summary = proplet_summary(observed);
@@ -113,14 +113,14 @@ bool proplet_plan_values(struct arena *arena, const struct proplet_observed *obs
     const struct proplet_status *old = &observed->proplet.status;
     struct proplet_status *status = &plan->status;
     bool changed = plan_heartbeats(arena, device, status);
+    bool news = plan_metadata(arena, device, status);
 
-    plan->news = plan_metadata(arena, device, status);
-    changed |= plan->news;
     changed |= plan_metrics(arena, device, status);
     changed |= plan_resources(arena, observed->proplet.spec.resources, status);
     changed |= old->task_count != observed->tasks.total ||
                old->active_task_count != observed->tasks.active;
     status->task_count = observed->tasks.total;
     status->active_task_count = observed->tasks.active;
-    return changed;
+    if (plan->write == PROPLET_WRITE_NOTHING && (changed || news))
+        plan->write = news ? PROPLET_WRITE_NEWS : PROPLET_WRITE_VALUES;
 }

@@ -7,6 +7,6 @@
 /* Its device. Where each pod is one, the one that speaks for all, and the health of the worst. */
 struct fleet_device proplet_summary(const struct proplet_observed *observed);
 
-/* true if any of them differs from what is stored. */
-bool proplet_plan_values(struct arena *arena, const struct proplet_observed *observed,
+/* Sets them, and asks for a write if any of them differs from what is stored. */
+void proplet_plan_values(struct arena *arena, const struct proplet_observed *observed,
                          struct proplet_plan *plan);

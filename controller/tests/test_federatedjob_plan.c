@@ -85,7 +85,7 @@ TEST(rounds_run_one_after_the_other_each_after_the_last_one_is_written)
     job(3, "");
     for (int number = 1; number <= 3; number++) {
         struct federated_plan plan = plan_now();
-        ck_assert(plan.create);
+        ck_assert(plan.action == FEDERATED_CREATE_ROUND);
         ck_assert_int_eq(plan.status.phase, FEDERATED_RUNNING);
         ck_assert_int_eq(plan.status.current_round, number);
         ck_assert_int_eq(plan.status.completed_rounds, number - 1);
@@ -93,10 +93,11 @@ TEST(rounds_run_one_after_the_other_each_after_the_last_one_is_written)
 
         round_is(ROUND_RUNNING);
         plan = plan_now();
-        ck_assert(!plan.create);
+        ck_assert(plan.action != FEDERATED_CREATE_ROUND);
         round_is(ROUND_COMPLETED);
         plan = plan_now();
-        ck_assert(!plan.create); /* not before what it begins with is written */
+        ck_assert(plan.action !=
+                  FEDERATED_CREATE_ROUND); /* not before what it begins with is written */
         ck_assert_int_eq(plan.status.completed_rounds, number);
         ck_assert_str_eq(plan.status.aggregated_model_ref, "model://1");
         store(&plan);
@@ -104,7 +105,7 @@ TEST(rounds_run_one_after_the_other_each_after_the_last_one_is_written)
     ck_assert_int_eq(observed.job.status.phase, FEDERATED_COMPLETED);
 
     struct federated_plan plan = plan_now();
-    ck_assert(!plan.create && !plan.event && !plan.requeue_after_ms);
+    ck_assert(plan.action != FEDERATED_CREATE_ROUND && !plan.event && !plan.requeue_after_ms);
     ck_assert_str_eq(condition_reason(&plan, "Complete"), "True RoundsCompleted");
 }
 
@@ -143,7 +144,7 @@ TEST(a_suspended_job_begins_no_round_and_takes_one_that_ends)
 {
     job(2, ",\"suspend\":true");
     struct federated_plan plan = plan_now();
-    ck_assert(!plan.create);
+    ck_assert(plan.action != FEDERATED_CREATE_ROUND);
     ck_assert_int_eq(plan.status.phase, FEDERATED_PENDING);
     ck_assert_str_eq(condition_reason(&plan, "Suspended"), "True Suspended");
 
@@ -152,10 +153,10 @@ TEST(a_suspended_job_begins_no_round_and_takes_one_that_ends)
     ck_assert_int_eq(plan.status.completed_rounds, 1);
     store(&plan);
     plan = plan_now();
-    ck_assert(!plan.create);
+    ck_assert(plan.action != FEDERATED_CREATE_ROUND);
     job(2, "");
     plan = plan_now();
-    ck_assert(plan.create);
+    ck_assert(plan.action == FEDERATED_CREATE_ROUND);
     ck_assert_str_eq(condition_reason(&plan, "Suspended"), "False Resumed");
 }
 
@@ -165,7 +166,7 @@ TEST(a_round_of_somebody_else_is_left_alone_and_told_once)
     round_is(ROUND_COMPLETED);
     observed.round.foreign = true;
     struct federated_plan plan = plan_now();
-    ck_assert(!plan.create);
+    ck_assert(plan.action != FEDERATED_CREATE_ROUND);
     ck_assert_int_eq(plan.status.completed_rounds, 0);
     ck_assert_str_eq(condition_reason(&plan, "Progressing"), "False RoundNameTaken");
     ck_assert_ptr_eq(plan.event, &FEDERATED_EVENT_STARTED);
@@ -180,11 +181,11 @@ TEST(a_round_that_is_being_deleted_is_made_again_when_it_is_gone)
     round_is(ROUND_COMPLETED);
     observed.round.deleting = true;
     struct federated_plan plan = plan_now();
-    ck_assert(!plan.create);
+    ck_assert(plan.action != FEDERATED_CREATE_ROUND);
     ck_assert_int_eq(plan.status.completed_rounds, 0);
     observed.round = (struct observed_round){ 0 };
     plan = plan_now();
-    ck_assert(plan.create);
+    ck_assert(plan.action == FEDERATED_CREATE_ROUND);
 }
 
 TEST(what_can_never_be_made_fails_the_job)
@@ -195,7 +196,7 @@ TEST(what_can_never_be_made_fails_the_job)
     struct federated_plan plan = plan_now();
     ck_assert_int_eq(plan.status.phase, FEDERATED_FAILED);
     ck_assert_str_eq(condition_reason(&plan, "Failed"), "True ModelTooLarge");
-    ck_assert(!plan.create);
+    ck_assert(plan.action != FEDERATED_CREATE_ROUND);
 }
 
 TEST(what_is_forbidden_for_now_is_said_and_tried_again)
@@ -203,7 +204,7 @@ TEST(what_is_forbidden_for_now_is_said_and_tried_again)
     job(1, "");
     observed.blocked = "quota";
     struct federated_plan plan = plan_now();
-    ck_assert(plan.create);
+    ck_assert(plan.action == FEDERATED_CREATE_ROUND);
     ck_assert_str_eq(condition_reason(&plan, "Progressing"), "False RoundNotCreated");
 }
 
@@ -214,7 +215,7 @@ TEST(fewer_rounds_than_were_made_complete_the_job)
     job(3, "");
     struct federated_plan plan = plan_now();
     ck_assert_int_eq(plan.status.phase, FEDERATED_COMPLETED);
-    ck_assert(!plan.create);
+    ck_assert(plan.action != FEDERATED_CREATE_ROUND);
 }
 
 TEST(rounds_within_the_history_are_kept)
@@ -246,13 +247,13 @@ TEST(what_the_last_round_left_is_removed_also_where_an_earlier_failure_is_over)
     ck_assert_str_eq(condition_reason(&plan, "ModelsRemoved"), "Unknown JobEnded");
     store(&plan);
     observed.cleaned = false;
-    ck_assert(plan_now().clean);
+    ck_assert(plan_now().action == FEDERATED_CLEAN);
 
     observed.cleaned = true;
     plan = plan_now();
     ck_assert_str_eq(condition_reason(&plan, "ModelsRemoved"), "True Removed");
     store(&plan);
-    ck_assert(!plan_now().clean);
+    ck_assert(plan_now().action != FEDERATED_CLEAN);
 }
 
 TEST(round_names_are_the_documented_ones)

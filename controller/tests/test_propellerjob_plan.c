@@ -400,19 +400,19 @@ TEST(finished_job_is_deleted_by_its_time_to_live_only)
     job("a", ",\"ttlSecondsAfterFinished\":30");
     see("c");
     struct job_plan plan = plan_now();
-    ck_assert(!plan.remove);
+    ck_assert(plan.action != JOB_DELETE);
     store(&plan);
     observed.now_us += 29 * SECOND_US;
     see("f"); /* nothing that comes after its end changes it */
     plan = plan_now();
-    ck_assert(!plan.remove);
+    ck_assert(plan.action != JOB_DELETE);
     ck_assert_uint_eq(plan.requeue_after_ms, 1000);
     ck_assert_int_eq(plan.status.phase, JOB_COMPLETED);
     observed.now_us += SECOND_US;
     plan = plan_now();
-    ck_assert(plan.remove);
+    ck_assert(plan.action == JOB_DELETE);
 
     job("a", "");
     plan = plan_now();
-    ck_assert(!plan.remove && !plan.requeue_after_ms);
+    ck_assert(plan.action != JOB_DELETE && !plan.requeue_after_ms);
 }

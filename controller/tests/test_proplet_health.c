@@ -139,13 +139,13 @@ TEST(health_is_told_in_an_event_once)
     observed.proplet.status = plan.status;
     observed.device.unanswered = FLEET_MAX_UNANSWERED;
     plan = proplet_plan(stage.arena, &observed);
-    ck_assert(plan.transition);
+    ck_assert(plan.write == PROPLET_WRITE_NOW);
     ck_assert(condition_is(plan.status.conditions, "Healthy", CONDITION_FALSE));
     ck_assert_ptr_null(plan.event);
 
     observed.proplet.status = plan.status;
     plan = proplet_plan(stage.arena, &observed);
-    ck_assert(!plan.transition);
+    ck_assert(plan.write != PROPLET_WRITE_NOW);
     ck_assert_ptr_null(plan.event);
 
     observed.device.unanswered = 0;

@@ -63,7 +63,7 @@ static struct proplet_plan done(void)
     struct proplet_plan result = plan();
 
     observed.proplet.status = result.status;
-    if (result.device.silent)
+    if (result.device == DEVICE_SILENT)
         observed.device.alive = false;
     return result;
 }
@@ -93,8 +93,7 @@ static const char *condition(const struct proplet_plan *result, const char *type
 
 static void expect_silence(const struct proplet_plan *result)
 {
-    ck_assert(!result->transition);
-    ck_assert(!result->refresh);
+    ck_assert_int_eq(result->write, PROPLET_WRITE_NOTHING);
     ck_assert_ptr_null(result->event);
     ck_assert(json_equal(proplet_status_encode(arena, &result->status),
                          proplet_status_encode(arena, &observed.proplet.status)));
@@ -104,7 +103,7 @@ TEST(new_proplet_waits_for_its_first_heartbeat)
 {
     struct proplet_plan result = done();
 
-    ck_assert(result.transition);
+    ck_assert(result.write == PROPLET_WRITE_NOW);
     ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
     ck_assert(!result.status.alive);
     ck_assert_str_eq(condition(&result, "Ready"),
@@ -124,7 +123,7 @@ TEST(first_heartbeat_makes_it_running)
     heartbeat();
     struct proplet_plan result = plan();
 
-    ck_assert(result.transition);
+    ck_assert(result.write == PROPLET_WRITE_NOW);
     ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
     ck_assert(result.status.alive);
     ck_assert_str_eq(condition(&result, "Ready"), "True Alive: heartbeats arrive");
@@ -142,8 +141,8 @@ TEST(heartbeats_are_refreshes_and_no_transitions)
         wait_ms(10000);
         heartbeat();
         struct proplet_plan result = done();
-        ck_assert(!result.transition);
-        ck_assert(result.refresh);
+        ck_assert(result.write != PROPLET_WRITE_NOW);
+        ck_assert(result.write >= PROPLET_WRITE_VALUES);
         ck_assert_ptr_null(result.event);
         ck_assert_int_eq(result.deadline_ms, observed.now_ms + THRESHOLD_MS);
     }
@@ -164,8 +163,8 @@ TEST(silence_makes_it_offline_once)
     wait_ms(THRESHOLD_MS);
     struct proplet_plan result = done();
 
-    ck_assert(result.device.silent);
-    ck_assert(result.transition);
+    ck_assert(result.device == DEVICE_SILENT);
+    ck_assert(result.write == PROPLET_WRITE_NOW);
     ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
     ck_assert(!result.status.alive);
     ck_assert_str_eq(condition(&result, "Ready"),
@@ -207,7 +206,7 @@ TEST(outage_of_the_broker_turns_nobody_offline)
     struct proplet_plan result = plan();
 
     expect_silence(&result);
-    ck_assert(!result.device.silent);
+    ck_assert(result.device != DEVICE_SILENT);
     ck_assert_int_eq(result.deadline_ms, 0);
 }
 
@@ -234,7 +233,7 @@ TEST_TIMES(restart_of_the_controller_leaves_the_phase_as_it_was, 2)
     wait_ms(THRESHOLD_MS);
     result = plan();
     ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
-    ck_assert_int_eq(result.transition, PHASES[_i] == PROPLET_RUNNING);
+    ck_assert_int_eq(result.write == PROPLET_WRITE_NOW, PHASES[_i] == PROPLET_RUNNING);
 }
 
 TEST(last_will_makes_it_offline_at_once)
@@ -306,7 +305,7 @@ TEST_EACH(obstacle_is_said_whatever_the_device_says, OBSTACLES)
     heartbeat();
     struct proplet_plan result = done();
 
-    ck_assert(result.transition);
+    ck_assert(result.write == PROPLET_WRITE_NOW);
     ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
     ck_assert_str_eq(condition(&result, "Ready"), OBSTACLES[_i].ready);
     ck_assert_pstr_eq(result.event ? result.event->reason : NULL, OBSTACLES[_i].new_event);
@@ -363,7 +362,7 @@ TEST(changed_spec_is_acknowledged_at_once)
     observed.generation = 2;
     struct proplet_plan result = done();
 
-    ck_assert(result.transition);
+    ck_assert(result.write == PROPLET_WRITE_NOW);
     ck_assert_int_eq(result.status.observed_generation, 2);
     ck_assert_ptr_null(result.event);
     result = plan();
@@ -377,7 +376,7 @@ TEST(changed_spec_is_acknowledged_before_anything_is_heard)
     observed.generation = 2;
     struct proplet_plan result = done();
 
-    ck_assert(result.transition);
+    ck_assert(result.write == PROPLET_WRITE_NOW);
     ck_assert_int_eq(result.status.observed_generation, 2);
     ck_assert_int_eq(result.status.phase, PROPLET_RUNNING);
 }
@@ -388,7 +387,7 @@ TEST(another_reason_is_written_at_once)
     share();
     struct proplet_plan result = done();
 
-    ck_assert(result.transition);
+    ck_assert(result.write == PROPLET_WRITE_NOW);
     ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
 }
 
@@ -403,9 +402,9 @@ TEST_TIMES(counts_and_metadata_are_refreshes, 3)
         observed.device.metadata = "{\"os\":\"linux\",\"totalMemoryBytes\":25276510208}";
     struct proplet_plan result = done();
 
-    ck_assert(result.refresh);
-    ck_assert(!result.transition);
-    ck_assert_int_eq(result.news, _i == 2);
+    ck_assert(result.write >= PROPLET_WRITE_VALUES);
+    ck_assert(result.write != PROPLET_WRITE_NOW);
+    ck_assert_int_eq(result.write == PROPLET_WRITE_NEWS, _i == 2);
     ck_assert_int_eq(result.status.task_count, observed.tasks.total);
     ck_assert_int_eq(result.status.active_task_count, observed.tasks.active);
     if (observed.device.metadata)

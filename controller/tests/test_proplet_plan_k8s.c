@@ -49,7 +49,7 @@ static struct proplet_plan done(void)
     struct proplet_plan plan = proplet_plan(arena, &observed);
 
     observed.proplet.status = plan.status;
-    if (plan.device.silent)
+    if (plan.device == DEVICE_SILENT)
         observed.device.alive = false;
     return plan;
 }
@@ -94,7 +94,7 @@ static void expect(enum proplet_phase phase, const char *ready, const char *conn
     ck_assert_str_eq(condition(&plan, "Ready"), ready);
     ck_assert_str_eq(condition(&plan, "Connected"), connected);
     plan = done();
-    ck_assert(!plan.transition); /* once said it is said */
+    ck_assert(plan.write != PROPLET_WRITE_NOW); /* once said it is said */
     ck_assert_ptr_null(plan.event);
 }
 
@@ -117,14 +117,14 @@ TEST(pods_decide_on_ready_and_the_device_on_connected)
 TEST(first_heartbeat_of_a_life_is_told_once)
 {
     get_ready();
-    ck_assert(!done().device.heard);
+    ck_assert(done().device != DEVICE_HEARD);
     heartbeat();
-    ck_assert(done().device.heard);
-    ck_assert(!done().device.heard);
+    ck_assert(done().device == DEVICE_HEARD);
+    ck_assert(done().device != DEVICE_HEARD);
     observed.now_ms += THRESHOLD_MS;
-    ck_assert(done().device.silent);
+    ck_assert(done().device == DEVICE_SILENT);
     heartbeat();
-    ck_assert(done().device.heard);
+    ck_assert(done().device == DEVICE_HEARD);
 }
 
 TEST(another_leader_leaves_the_connection_as_it_was_until_it_has_heard)
@@ -135,8 +135,8 @@ TEST(another_leader_leaves_the_connection_as_it_was_until_it_has_heard)
     observed.device = (struct fleet_device){ 0 };
     observed.channel = (struct channel_state){ 0 };
     struct proplet_plan plan = done();
-    ck_assert(!plan.transition);
-    ck_assert(!plan.device.heard);
+    ck_assert(plan.write != PROPLET_WRITE_NOW);
+    ck_assert(plan.device != DEVICE_HEARD);
     ck_assert_str_eq(condition(&plan, "Connected"), "True Heartbeat");
 }
 
@@ -148,13 +148,13 @@ TEST(field_that_the_api_server_left_out_is_said_until_the_pods_are_written_again
     pods.left_out = NULL;
     plan = done();
     ck_assert_str_eq(condition(&plan, "PodTemplateApplied"), "False UnknownField");
-    ck_assert(!plan.transition);
+    ck_assert(plan.write != PROPLET_WRITE_NOW);
     pods.left_out = "";
     plan = done();
     ck_assert_str_eq(condition(&plan, "PodTemplateApplied"), "? ?");
-    ck_assert(plan.transition);
+    ck_assert(plan.write == PROPLET_WRITE_NOW);
     plan = done();
-    ck_assert(!plan.transition);
+    ck_assert(plan.write != PROPLET_WRITE_NOW);
 }
 
 TEST(trouble_of_pods_is_a_condition_and_readiness_an_event)
@@ -270,12 +270,14 @@ TEST(one_pod_that_is_heard_connects_the_proplet)
     plan = done();
     ck_assert_str_eq(devices_of(&plan), "alpha-0 offline, alpha-1 connected");
     ck_assert_str_eq(condition(&plan, "Connected"), "True Heartbeat");
-    ck_assert(plan.transition && plan.pod_devices[1].heard && !plan.pod_devices[0].heard);
-    ck_assert(!done().transition);
+    ck_assert(plan.write == PROPLET_WRITE_NOW && plan.pod_devices[1] == DEVICE_HEARD &&
+              plan.pod_devices[0] != DEVICE_HEARD);
+    ck_assert(done().write != PROPLET_WRITE_NOW);
 
     heartbeat_of(0);
     plan = done();
-    ck_assert(plan.transition && plan.pod_devices[0].heard && !plan.pod_devices[1].heard);
+    ck_assert(plan.write == PROPLET_WRITE_NOW && plan.pod_devices[0] == DEVICE_HEARD &&
+              plan.pod_devices[1] != DEVICE_HEARD);
     const cJSON *connected = condition_get(plan.status.conditions, "Connected");
     ck_assert_str_eq(json_string(json_get(connected, "message"), ""), "2 of 2 pods are heard");
 }
@@ -293,7 +295,7 @@ TEST(silence_of_one_pod_is_its_own)
     observed.now_ms++;
     struct proplet_plan plan = done();
     ck_assert_str_eq(devices_of(&plan), "alpha-0 connected, alpha-1 offline");
-    ck_assert(plan.pod_devices[1].silent && !plan.pod_devices[0].silent);
+    ck_assert(plan.pod_devices[1] == DEVICE_SILENT && plan.pod_devices[0] != DEVICE_SILENT);
     ck_assert_str_eq(condition(&plan, "Connected"), "True Heartbeat");
 
     const struct proplet_device *lost = proplet_device_find(&plan.status, "alpha-1");
@@ -301,7 +303,7 @@ TEST(silence_of_one_pod_is_its_own)
     ck_assert_int_eq(since_us, observed.now_us);
     observed.now_us += 1000000;
     plan = done();
-    ck_assert(!plan.transition);
+    ck_assert(plan.write != PROPLET_WRITE_NOW);
     ck_assert_int_eq(proplet_device_find(&plan.status, "alpha-1")->offline_since_us, since_us);
 }
 
@@ -314,7 +316,7 @@ TEST(one_pod_that_comes_as_another_goes_is_told)
     devices[0].alive = false;
     heartbeat_of(1);
     struct proplet_plan plan = done();
-    ck_assert(plan.transition);
+    ck_assert(plan.write == PROPLET_WRITE_NOW);
     ck_assert_str_eq(devices_of(&plan), "alpha-0 offline, alpha-1 connected");
 }
 
@@ -325,7 +327,7 @@ TEST(client_ids_are_told_anew_when_pods_get_their_own)
     k8s.replicas.value = 1;
     observed.pod_device_count = 1;
     struct proplet_plan plan = done();
-    ck_assert(plan.transition);
+    ck_assert(plan.write == PROPLET_WRITE_NOW);
     ck_assert_str_eq(devices_of(&plan), "alpha-0 offline");
 }
 
@@ -337,8 +339,8 @@ TEST(another_leader_leaves_each_pod_as_it_was_until_it_has_heard)
     memset(devices, 0, sizeof(devices));
     observed.channel = (struct channel_state){ 0 };
     struct proplet_plan plan = done();
-    ck_assert(!plan.transition);
-    ck_assert(!plan.pod_devices[1].heard);
+    ck_assert(plan.write != PROPLET_WRITE_NOW);
+    ck_assert(plan.pod_devices[1] != DEVICE_HEARD);
     ck_assert_str_eq(devices_of(&plan), "alpha-0 offline, alpha-1 connected");
 }
 
@@ -350,7 +352,7 @@ TEST(scaled_to_zero_no_device_is_left)
     k8s.replicas.value = 0;
     observed.pod_device_count = 0;
     struct proplet_plan plan = done();
-    ck_assert(plan.transition);
+    ck_assert(plan.write == PROPLET_WRITE_NOW);
     ck_assert_str_eq(devices_of(&plan), "");
     ck_assert_str_eq(condition(&plan, "Connected"), "False NoHeartbeat");
 }

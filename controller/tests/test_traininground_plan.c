@@ -238,12 +238,12 @@ TEST(whose_updates_count_is_written_before_they_are_read_and_stays)
     begin("---", 2);
     see("cco");
     struct round_plan plan = plan_now();
-    ck_assert(!plan.aggregate);
+    ck_assert(plan.action != ROUND_AGGREGATE);
     store(&plan);
 
     see("ccc"); /* the third one comes while the two are read */
     plan = plan_now();
-    ck_assert(plan.aggregate);
+    ck_assert(plan.action == ROUND_AGGREGATE);
     ck_assert_str_eq(told(&plan), "Aggregating 2/2:; a=Received! b=Received! c=Received");
     observed.model_ref = "model://sha256:0";
     plan = plan_now();
