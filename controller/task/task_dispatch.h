@@ -18,12 +18,6 @@
  * one that was observed any more, or another attempt. *ret_json is its tree. */
 int task_read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
                     const cJSON **ret_json, struct error *err) MUST_CHECK;
-/* One start, of a target too. whole: of the Task. TASK_NOT_PUBLISHED, or TASK_NOT_SENDABLE with
- * *ret_reason and err->message. A daemon's repeat is preceded by a stop: it would run a second
- * instance. */
-int task_send_start(const struct task_deps *deps, struct reconcile *rc,
-                    const struct task_observed *observed, const struct task_spec *whole,
-                    enum reason *ret_reason, struct error *err) MUST_CHECK;
 
 /*
  * Reads the complete object (the cache has neither module nor environment), builds the message and
@@ -41,3 +35,14 @@ bool task_send_stop(const struct task_deps *deps, struct reconcile *rc,
  * TASK_NOT_PUBLISHED. */
 bool task_publish_stop(const struct task_deps *deps, struct reconcile *rc,
                        const struct task_observed *observed);
+
+/*
+ * Publishes what the plan says, with the module read once, until something cannot be published. Marks the targets of
+ * the plan for which that was not done, or can never be.
+ */
+int task_broadcast_publish(const struct task_deps *deps, struct reconcile *rc,
+                           const struct task_observed *observed, struct task_plan *plan,
+                           struct error *err) MUST_CHECK;
+/* The status is written: starts that it chose are known to be no earlier leader's. */
+void task_broadcast_chosen(const struct task_deps *deps, struct reconcile *rc,
+                           const struct task_observed *observed, const struct task_plan *plan);

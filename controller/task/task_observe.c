@@ -14,7 +14,7 @@
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
-#include "controller/task/plan/task_schedule.h"
+#include "controller/task/plan/task_schedule_plan.h"
 #include "controller/task/plan/task_transition.h"
 #include "controller/task/task_dependencies.h"
 #include "controller/task/task_workload.h"

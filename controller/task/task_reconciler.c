@@ -11,12 +11,53 @@
 #include "controller/task/plan/task_run_plan.h"
 #include "controller/task/plan/task_transition.h"
 #include "controller/task/task.h"
-#include "controller/task/task_broadcast.h"
 #include "controller/task/task_dispatch.h"
 #include "controller/task/task_observe.h"
 #include "controller/task/task_room.h"
-#include "controller/task/task_sample.h"
 #include "controller/task/task_workload.h"
+
+/* ---- latestMetrics: written with whatever is written; alone it waits for the refresh budget ---- */
+
+static bool has_sample(const struct task_observed *observed, const struct task_plan *plan)
+{
+    return observed->attempt.sample_us && plan->status.phase != TASK_PENDING;
+}
+
+/* Whether the sample may be written though nothing else changed. If not yet, the plan asks for another turn then. */
+static bool task_sample_is_due(const struct task_deps *deps, const struct task_observed *observed,
+                               struct task_plan *plan)
+{
+    if (!has_sample(observed, plan))
+        return false;
+
+    int64_t slot_ms = refresh_budget_reserve(deps->budget, observed->uid, false,
+                                             &deps->settings->refresh, observed->now_ms);
+    if (slot_ms <= observed->now_ms)
+        return true;
+
+    int64_t delay_ms = slot_ms - observed->now_ms;
+    if (delay_ms > UINT32_MAX)
+        delay_ms = UINT32_MAX;
+    if (!plan->requeue_after_ms || delay_ms < plan->requeue_after_ms)
+        plan->requeue_after_ms = (uint32_t)delay_ms;
+    return false;
+}
+
+static void task_sample_add(struct arena *arena, const struct task_observed *observed,
+                            struct task_plan *plan)
+{
+    if (has_sample(observed, plan))
+        plan->status.latest_metrics =
+            sample_json(arena, &observed->attempt.sample, observed->attempt.sample_us);
+}
+
+static void task_sample_done(const struct task_deps *deps, const struct task_observed *observed)
+{
+    attempts_sample_written(deps->attempts, observed->uid, observed->attempt.sample_us);
+    refresh_budget_release(deps->budget, observed->uid);
+}
+
+/* ---- */
 
 /* A choice that others overtook is made again; so many times, then the Task waits its turn in the
  * queue. */

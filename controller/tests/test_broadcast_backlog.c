@@ -1,6 +1,6 @@
 /* What ends a broadcast waits for the answers that the broker holds for a new leader. */
 #include "controller/task/plan/broadcast_plan.h"
-#include "controller/task/plan/task_schedule.h"
+#include "controller/task/plan/task_schedule_plan.h"
 #include "controller/tests/broadcast_world.h"
 
 #define RUNNING3 "running running running"

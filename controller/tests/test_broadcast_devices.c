@@ -1,6 +1,6 @@
 /* Targets whose devices are lost or started anew; orders that stop a broadcast. */
 #include "controller/task/plan/broadcast_plan.h"
-#include "controller/task/plan/task_schedule.h"
+#include "controller/task/plan/task_schedule_plan.h"
 #include "controller/tests/broadcast_world.h"
 
 #define LOST_MS 120000

@@ -5,7 +5,7 @@
 #include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/tests/parsed.h"
-#include "controller/task/plan/task_schedule.h"
+#include "controller/task/plan/task_schedule_plan.h"
 #include "controller/tests/cluster_model.h"
 #include "controller/tests/fake_bridge.h"
 

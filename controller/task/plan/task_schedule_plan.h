@@ -37,3 +37,8 @@ bool task_plan_schedule(struct arena *arena, const struct task_observed *observe
 /* The present run of a pending Task that recurs does not take place. */
 void task_leave_out(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan, enum reason reason, const char *message);
+
+/* Reads the zone from the machine's database each time: a file of a few KiB, a few times in a run,
+ * so that a new database counts at once. directory: NULL for TIMEZONE_DATABASE. */
+struct observed_schedule task_schedule_observe(struct arena *arena, const struct task_spec *spec,
+                                               const char *directory);
