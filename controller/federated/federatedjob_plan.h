@@ -49,7 +49,7 @@ struct federated_observed {
     bool cleaned;            /* it was, now */
 };
 
-/* What is done about a FederatedJob in one reconcile, before its status is written: one of these. */
+/* The one thing that a reconcile of a FederatedJob does before it writes the status. */
 enum federated_action {
     FEDERATED_WRITE,        /* nothing beside the status */
     FEDERATED_CREATE_ROUND, /* what is old is removed, and the next round is made */

@@ -48,57 +48,52 @@ int model_store_put(struct model_store *store, const struct model_scope *scope, 
     return 0;
 }
 
-/* What a store gave must be what was asked for. */
-static int check_digest(const char *digest, const char *bytes, size_t len, struct error *err)
+struct model_bytes {
+    const char *text;
+    size_t len;
+};
+
+/* r: of the store's call. The store must have given the model that was asked for. */
+static int model_store_check(int r, const char *verb, const char *digest,
+                             const struct model_bytes *given, const char **ret, size_t *ret_len,
+                             struct error *err)
 {
     char hex[SHA256_HEX_LEN];
 
-    if (str_equal(sha256_hex(bytes, len, hex), digest))
-        return 0;
-    return error_set(err, ERROR_INTERNAL, "model '%.12s' has the digest '%.12s': it was changed",
-                     digest, hex);
+    if (r < 0)
+        return error_wrap(err, "%s model '%.12s'", verb, digest);
+    if (!str_equal(sha256_hex(given->text, given->len, hex), digest))
+        return error_set(err, ERROR_INTERNAL,
+                         "model '%.12s' has the digest '%.12s': it was changed", digest, hex);
+    *ret = given->text;
+    *ret_len = given->len;
+    return 0;
 }
 
 int model_store_get(struct model_store *store, struct arena *arena, const struct model_scope *scope,
                     const char *reference, const char **ret, size_t *ret_len, struct error *err)
 {
     const char *digest = model_reference_digest(reference);
-    const char *bytes;
-    size_t len;
+    struct model_bytes given;
 
     if (!digest)
         return bad_reference(err);
 
-    int r = store->type->get(store, arena, scope, digest, &bytes, &len, err);
-    if (r < 0)
-        return error_wrap(err, "read model '%.12s'", digest);
-    r = check_digest(digest, bytes, len, err);
-    if (r < 0)
-        return r;
-    *ret = bytes;
-    *ret_len = len;
-    return 0;
+    int r = store->type->get(store, arena, scope, digest, &given.text, &given.len, err);
+    return model_store_check(r, "read", digest, &given, ret, ret_len, err);
 }
 
 int model_store_find(struct model_store *store, struct arena *arena, const char *ns,
                      const char *reference, const char **ret, size_t *ret_len, struct error *err)
 {
     const char *digest = model_reference_digest(reference);
-    const char *bytes;
-    size_t len;
+    struct model_bytes given;
 
     if (!digest)
         return bad_reference(err);
 
-    int r = store->type->find(store, arena, ns, digest, &bytes, &len, err);
-    if (r < 0)
-        return error_wrap(err, "find model '%.12s'", digest);
-    r = check_digest(digest, bytes, len, err);
-    if (r < 0)
-        return r;
-    *ret = bytes;
-    *ret_len = len;
-    return 0;
+    int r = store->type->find(store, arena, ns, digest, &given.text, &given.len, err);
+    return model_store_check(r, "find", digest, &given, ret, ret_len, err);
 }
 
 int model_store_gc(struct model_store *store, const struct model_scope *scope,

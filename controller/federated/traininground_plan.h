@@ -87,7 +87,7 @@ struct round_observed {
     const char *failure_message;
 };
 
-/* What is done about a TrainingRound in one reconcile, before its status is written: one of these. */
+/* The one thing that a reconcile of a TrainingRound does before it writes the status. */
 enum round_action {
     ROUND_WRITE,        /* nothing beside the status */
     ROUND_CREATE_TASKS, /* Tasks of participants are made */

@@ -463,7 +463,7 @@ static int write_status(const struct traininground_deps *deps, struct reconcile 
     return 0;
 }
 
-/* What the first plan of the turn has to know beside what round_observe reads. */
+/* Observes beside round_observe: whether the round can begin, and whether it belongs to a job. */
 static int observe_start(const struct traininground_deps *deps, struct reconcile *rc,
                          struct round_turn *turn, struct error *err)
 {

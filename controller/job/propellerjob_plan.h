@@ -51,7 +51,7 @@ struct job_observed {
     const char *blocked; /* why one is not made for now, such as a quota; NULL: nothing */
 };
 
-/* What is done about a PropellerJob in one reconcile, beside writing its status: one of these. */
+/* The one thing that a reconcile of a PropellerJob does beside writing the status. */
 enum job_action {
     JOB_WRITE,        /* nothing beside the status */
     JOB_CREATE_TASKS, /* before the status is written */

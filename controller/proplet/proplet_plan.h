@@ -46,7 +46,7 @@ struct proplet_observed {
     int64_t now_us;
 };
 
-/* What changes of what is known of a device. */
+/* A change of a device: the reconciler passes it on to the fleet. */
 enum device_news {
     DEVICE_UNCHANGED,
     DEVICE_HEARD,  /* it counts as alive from now on, and did not before */

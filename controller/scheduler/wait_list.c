@@ -43,7 +43,7 @@ struct wait_group {
 /* What the Task asks of the dialect; no field of a spec. */
 #define BEYOND_EMBEDDED "beyondEmbedded"
 
-/* What schedule_filter looks at in the tree of an object, as text: equal for equal constraints of equal order. */
+/* Returns the fields that schedule_filter looks at, as text: equal for equal constraints in equal order. */
 static const char *wait_wishes(struct arena *arena, const cJSON *task)
 {
     const cJSON *spec = json_get(task, "spec");
