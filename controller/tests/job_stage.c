@@ -30,7 +30,10 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
         return error_set(err, ERROR_UNAVAILABLE, "dead");
     if (++jobs.steps != jobs.fail_at)
         return fake_api_roundtrip(ctx, arena, request, ret, err);
-    return staged_failure(jobs.fault, &jobs.dead, ctx, arena, request, ret, err);
+    if (!jobs.invalid)
+        return staged_failure(jobs.fault, &jobs.dead, ctx, arena, request, ret, err);
+    *ret = (struct http_response){ .status = 422, .body = "", .body_len = 0 };
+    return 0;
 }
 
 /* ctx: the kind. */

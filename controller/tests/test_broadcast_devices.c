@@ -71,6 +71,19 @@ static void restart(size_t i)
     world.observed.restart.sequence = 500;
 }
 
+TEST(target_whose_start_can_never_be_sent_fails_alone)
+{
+    broadcast_turn();
+    broadcast_observe();
+    struct task_plan plan = world_plan();
+    ck_assert_int_eq(plan.targets[1].action, TASK_START);
+    plan.targets[1].unsendable = REASON_PAYLOAD_TOO_LARGE;
+    plan.targets[1].message = "1024 bytes";
+    plan = world_conclude(&plan, SETBACK_NONE, REASON_NONE, NULL);
+    ck_assert_str_eq(broadcast_phases(&plan.status), "running failed:PayloadTooLarge running");
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+}
+
 TEST(device_that_was_started_anew_gets_a_new_id)
 {
     broadcast_dispatch(3);

@@ -210,6 +210,17 @@ TEST_TIMES(why_nothing_is_made_is_said_and_nothing_fails_for_it, 2)
     expect("Running 2 0 0 0; True TasksRunning", 2);
 }
 
+TEST(task_that_the_api_server_refuses_for_good_is_said_in_the_same_turn)
+{
+    jobs.fail_at = 2; /* the first Task is made */
+    jobs.invalid = true;
+    put_job("a b", "");
+    job_stage_turn();
+    ck_assert_str_eq(job_stage_told(), "Failed 2 0 0 2; False TaskRefused");
+    ck_assert_uint_eq(jobs.errors, 0);
+    ck_assert_uint_eq(job_stage_tasks(), 0);
+}
+
 TEST(deleted_job_makes_nothing_more)
 {
     put_job("a b", ",\"parallelism\":1");
