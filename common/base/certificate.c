@@ -5,11 +5,8 @@
 
 #include <openssl/asn1.h>
 #include <openssl/bio.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-
-#include "common/base/digest.h"
 
 static bool to_wall_us(const ASN1_TIME *time, int64_t *ret)
 {
@@ -47,22 +44,5 @@ int certificate_read_times(const char *pem, struct certificate_times *ret, struc
     if (!good)
         return refuse(err);
     *ret = times;
-    return 0;
-}
-
-int certificate_pin(struct arena *arena, const char *pem, const char **ret, struct error *err)
-{
-    unsigned char digest[EVP_MAX_MD_SIZE], *key = NULL;
-    unsigned digest_len = 0;
-    X509 *certificate = read_first(pem);
-    int len = certificate ? i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &key) : -1;
-    bool good =
-        len > 0 && EVP_Digest(key, (size_t)len, digest, &digest_len, EVP_sha256(), NULL) == 1;
-
-    OPENSSL_free(key);
-    X509_free(certificate);
-    if (!good)
-        return refuse(err);
-    *ret = arena_printf(arena, "sha256//%s", base64_encode(arena, digest, digest_len));
     return 0;
 }

@@ -15,6 +15,3 @@ struct certificate_times {
  * none. */
 int certificate_read_times(const char *pem, struct certificate_times *ret,
                            struct error *err) MUST_CHECK;
-/* "sha256//<base64>": of its public key, as libcurl and RFC 7469 have it. ERROR_INVALID: there is none. */
-int certificate_pin(struct arena *arena, const char *pem, const char **ret,
-                    struct error *err) MUST_CHECK;

@@ -1,11 +1,13 @@
 #include "common/kube/client.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/kube/in_process.h"
 #include "common/kube/kinds.h"
 #include "common/kube/path.h"
 #include "common/kube/reply.h"
@@ -21,6 +23,7 @@ struct kube_client {
     http_roundtrip_fn *roundtrip;
     void *ctx;
     struct transport *transport; /* NULL with create_with */
+    atomic_bool is_canceled;
     bool (*may_write)(void *ctx);
     void *guard_ctx;
     struct rate_limit *limit; /* NULL: none */
@@ -48,6 +51,11 @@ struct kube_client *kube_client_create_with(http_roundtrip_fn *roundtrip, void *
 
 struct kube_client *kube_client_create(struct kube_config *config, uint32_t timeout_ms)
 {
+    const struct kube_in_process *api = kube_config_in_process(config);
+
+    if (api)
+        return kube_client_create_with(api->roundtrip, api->ctx);
+
     struct transport *transport = transport_create(config, timeout_ms);
     struct kube_client *client = kube_client_create_with(transport_roundtrip, transport);
 
@@ -65,6 +73,7 @@ void kube_client_destroy(struct kube_client *client)
 
 void kube_client_cancel(struct kube_client *client)
 {
+    atomic_store(&client->is_canceled, true);
     if (client->limit)
         rate_limit_cancel(client->limit);
     if (client->transport)
@@ -103,6 +112,8 @@ static int call_make(struct kube_client *client, const struct call *call, struct
     if (r < 0)
         return error_wrap(err, "%s", call->subject);
 
+    if (atomic_load(&client->is_canceled))
+        return error_set(err, ERROR_CANCELED, "%s: not sent, this process ends", call->subject);
     /* After the wait, in which the Lease may have been lost. */
     if (client->may_write && !str_equal(request->method, "GET") &&
         !client->may_write(client->guard_ctx))

@@ -13,7 +13,7 @@
 
 struct kube_client;
 
-/* config is borrowed and must outlive the client. timeout_ms limits each request. */
+/* config is borrowed and must outlive the client. timeout_ms limits each request, but for an API in this process. */
 struct kube_client *kube_client_create(struct kube_config *config, uint32_t timeout_ms);
 struct kube_client *kube_client_create_with(http_roundtrip_fn *roundtrip,
                                             void *ctx); /* roundtrip answers all requests */

@@ -8,7 +8,6 @@
 
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
-#include "common/base/certificate.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/config_fields.h"
@@ -234,6 +233,9 @@ static char *copy(const char *text)
 int kube_config_create_as(const struct kube_config *base, const struct kube_token_source *source,
                           struct kube_config **ret, struct error *err)
 {
+    if (base->in_process)
+        return error_set(err, ERROR_INVALID,
+                         "the API of this process gives ServiceAccounts no tokens");
     if (!config_is_private(base->server))
         return error_set(err, ERROR_INVALID,
                          "the server of '%s' is not https, so that everybody on the way could "
@@ -249,35 +251,23 @@ int kube_config_create_as(const struct kube_config *base, const struct kube_toke
     config->ca = copy(base->ca);
     config->tls_server_name = copy(base->tls_server_name);
     config->proxy = copy(base->proxy);
-    config->pinned_key = copy(base->pinned_key);
     config->insecure = base->insecure;
     config->tokens = *source;
     *ret = config;
     return 0;
 }
 
-static void replace(char **text, const char *with)
+struct kube_config *kube_config_create_in_process(const struct kube_in_process *api)
 {
-    free(*text);
-    *text = copy(with);
-}
+    struct kube_config *config = xcalloc(1, sizeof(*config));
 
-int kube_config_pin(struct kube_config *config, const char *server, const char *cert_pem,
-                    struct error *err)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *pin;
-
-    int r = certificate_pin(arena, cert_pem, &pin, err);
-    if (r < 0)
-        return r;
-    replace(&config->server, server);
-    replace(&config->pinned_key, pin);
-    replace(&config->ca, NULL);
-    replace(&config->tls_server_name, NULL);
-    replace(&config->proxy, NULL);
-    config->insecure = false;
-    return 0;
+    pthread_mutex_init(&config->lock, NULL);
+    config->clock = &CLOCK_SYSTEM;
+    config->source = xstrdup("in-process");
+    config->server = xstrdup("in-process");
+    config->ns = xstrdup("default");
+    config->in_process = api;
+    return config;
 }
 
 void kube_config_destroy(struct kube_config *config)
@@ -292,7 +282,6 @@ void kube_config_destroy(struct kube_config *config)
     free_secret(config->client_key);
     free(config->tls_server_name);
     free(config->proxy);
-    free(config->pinned_key);
     free(config->token_file);
     free_secret(config->token);
     pthread_mutex_destroy(&config->lock);
@@ -393,7 +382,7 @@ bool kube_config_insecure(const struct kube_config *config)
     return config->insecure;
 }
 
-const char *kube_config_pinned_key(const struct kube_config *config)
+const struct kube_in_process *kube_config_in_process(const struct kube_config *config)
 {
-    return config->pinned_key;
+    return config->in_process;
 }

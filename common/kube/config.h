@@ -30,18 +30,15 @@ struct kube_config_options {
 };
 int kube_config_load_with(const struct kube_config_options *options, struct kube_config **ret,
                           struct error *err) MUST_CHECK;
-/*
- * Before it is used: asks this server (a URL) and no other, and knows it by the public key of its certificate (PEM)
- * alone: not by a name, an authority or a time, so that a clock that is wrong is in the way of nothing. No proxy is
- * asked. The credentials stay. ERROR_INVALID: the certificate cannot be read.
- */
-int kube_config_pin(struct kube_config *config, const char *server, const char *cert_pem,
-                    struct error *err) MUST_CHECK;
+/* Clients and watch loops call this API (borrowed) in place of a server: no connection, no credentials, no clock. */
+struct kube_in_process;
+struct kube_config *kube_config_create_in_process(const struct kube_in_process *api);
 void kube_config_destroy(struct kube_config *config);
 DEFINE_CLEANUP(struct kube_config *, kube_config_destroy)
 
-const char *kube_config_server(const struct kube_config *config); /* "https://198.51.100.1:6443" */
-bool kube_config_is_local(const struct kube_config *config);      /* that is this machine */
+/* "https://198.51.100.1:6443"; "in-process" without one */
+const char *kube_config_server(const struct kube_config *config);
+bool kube_config_is_local(const struct kube_config *config); /* that is this machine */
 const char *
 kube_config_namespace(const struct kube_config *config); /* of the context or pod; "default" */
 const char *
@@ -54,8 +51,8 @@ const char *kube_config_client_key(const struct kube_config *config);
 const char *kube_config_tls_server_name(const struct kube_config *config);
 const char *kube_config_proxy(const struct kube_config *config);
 bool kube_config_insecure(const struct kube_config *config);
-/* "sha256//<base64>" of the server's public key, which then counts alone; NULL: none. */
-const char *kube_config_pinned_key(const struct kube_config *config);
+/* NULL: there is a server. */
+const struct kube_in_process *kube_config_in_process(const struct kube_config *config);
 /* The bearer token of now, copied (NULL: none); any thread. The caller frees it. */
 int kube_config_token(struct kube_config *config, char **ret, struct error *err) MUST_CHECK;
 /* The API server did not accept this one: the next kube_config_token reads the file, whatever the
@@ -72,7 +69,7 @@ struct kube_token_source {
 /*
  * Somebody else at the API server of base: its address, authorities and proxy, none of its
  * credentials. What the source points to must outlive it. ERROR_INVALID: tokens would leave the
- * machine without TLS.
+ * machine without TLS, or there is no server.
  */
 int kube_config_create_as(const struct kube_config *base, const struct kube_token_source *source,
                           struct kube_config **ret, struct error *err) MUST_CHECK;

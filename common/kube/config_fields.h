@@ -21,8 +21,8 @@ struct kube_config {
     char *client_key;
     char *tls_server_name;
     char *proxy;
-    char *pinned_key;
     bool insecure;
+    const struct kube_in_process *in_process; /* NULL: there is a server */
     char *token_file;
     struct kube_token_source tokens; /* get NULL: token and token_file count */
     const struct clock *clock;

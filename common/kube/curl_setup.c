@@ -99,13 +99,10 @@ static void set_blob(CURL *easy, CURLoption option, const char *pem)
 
 static void set_tls(CURL *easy, const struct kube_config *config)
 {
-    const char *pinned_key = kube_config_pinned_key(config);
-    bool verify = !kube_config_insecure(config) && !pinned_key;
+    bool verify = !kube_config_insecure(config);
 
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, verify ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, verify ? 2L : 0L);
-    if (pinned_key) /* looked at whatever else is not */
-        curl_easy_setopt(easy, CURLOPT_PINNEDPUBLICKEY, pinned_key);
     if (kube_config_ca(config)) { /* this one alone: the system's authorities have no say */
         set_blob(easy, CURLOPT_CAINFO_BLOB, kube_config_ca(config));
         curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
@@ -115,7 +112,7 @@ static void set_tls(CURL *easy, const struct kube_config *config)
 }
 
 /* As in client-go: what proxy-url names is used whatever NO_PROXY says; without it HTTPS_PROXY and NO_PROXY decide,
- * but never about a server on this machine, nor about one that is known by its key alone. */
+ * but never about a server on this machine. */
 static void set_proxy(CURL *easy, const struct kube_config *config)
 {
     const char *proxy = kube_config_proxy(config);
@@ -123,7 +120,7 @@ static void set_proxy(CURL *easy, const struct kube_config *config)
     if (proxy) {
         curl_easy_setopt(easy, CURLOPT_PROXY, proxy);
         curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
-    } else if (kube_config_is_local(config) || kube_config_pinned_key(config)) {
+    } else if (kube_config_is_local(config)) {
         curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     }
 }

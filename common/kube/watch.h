@@ -104,6 +104,9 @@ int watch_machine_feed(struct watch_machine *machine, const char *bytes, size_t 
  */
 void watch_machine_finish(struct watch_machine *machine, int status, const char *text,
                           int64_t now_ms);
+/* Before the first next: the first list is the newest, by pages of so many, too. For an API that has no cache: all
+ * objects of a kind would be in memory at once. */
+void watch_machine_set_page(struct watch_machine *machine, uint32_t page_size);
 /* Returns why there was no success since the last one ("list tasks.x: Forbidden: …"), or NULL. For
  * /readyz and logs. Valid until the next call of feed or finish. */
 const char *watch_machine_problem(const struct watch_machine *machine);
@@ -111,7 +114,8 @@ enum error_code watch_machine_problem_code(const struct watch_machine *machine);
 /* "tasks.example.org" or "pods of namespace 'team-a'": for logs. */
 const char *watch_machine_resource(const struct watch_machine *machine);
 
-/* A loop has one thread, one CURLM and one HTTP/2 connection for all watches. */
+/* A loop has one thread. It has one CURLM and one HTTP/2 connection for all watches, or the streams of an API in this
+ * process. */
 struct watch_loop;
 struct watch_loop *watch_loop_create(struct kube_config *config); /* config must outlive it */
 void watch_loop_destroy(struct watch_loop *loop);

@@ -6,9 +6,11 @@
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
+#include "common/base/cond.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/curl_setup.h"
+#include "common/kube/in_process.h"
 #include "common/kube/watch.h"
 
 /* Up to 16 kinds, in namespaced mode once for each of up to 64 namespaces. */
@@ -19,6 +21,10 @@
 #define MAX_WAIT_MS 60000
 #define PAUSE_MS 100
 #define MAX_PROBLEM 400
+/* Of a stream of this process, before the other ones have their turn. */
+#define LINES_AT_ONCE 100
+/* Of a list of this process: a page is in memory as text. */
+#define PAGE_IN_PROCESS 100
 
 /* One machine and its handle; the loop's thread alone, but for the problem. */
 struct transfer {
@@ -31,9 +37,15 @@ struct transfer {
     char detail[CURL_ERROR_SIZE];
     char problem[MAX_PROBLEM]; /* "": none. Written under the lock */
     enum error_code logged;    /* the problem that the log knows of */
+
+    /* In place of a handle, with an API of this process: */
+    struct http_stream stream; /* next NULL: there is none */
+    atomic_bool has_more;      /* it may have; any thread */
+    int64_t ask_ms;            /* when it is asked in any case */
 };
 
 struct watch_loop {
+    const struct kube_in_process *api; /* NULL: there is a server, and the two below */
     struct curl_setup *setup;
     CURLM *multi;
     struct transfer *transfers[MAX_MACHINES];
@@ -41,16 +53,20 @@ struct watch_loop {
     bool started;
     pthread_t thread;
     atomic_bool stopping;
-    pthread_mutex_t lock; /* of the problems */
+    pthread_mutex_t lock;   /* of the problems, and of: */
+    pthread_cond_t changed; /* with an API of this process: is_awake, or the end */
+    bool is_awake;          /* some stream may have more */
 };
 
 struct watch_loop *watch_loop_create(struct kube_config *config)
 {
     struct watch_loop *loop = xcalloc(1, sizeof(*loop));
 
-    loop->setup = curl_setup_create(config);
+    loop->api = kube_config_in_process(config);
+    loop->setup = loop->api ? NULL : curl_setup_create(config);
     atomic_init(&loop->stopping, false);
     pthread_mutex_init(&loop->lock, NULL);
+    cond_init(&loop->changed);
     return loop;
 }
 
@@ -66,6 +82,7 @@ void watch_loop_destroy(struct watch_loop *loop)
     }
     curl_multi_cleanup(loop->multi);
     curl_setup_destroy(loop->setup);
+    pthread_cond_destroy(&loop->changed);
     pthread_mutex_destroy(&loop->lock);
     free(loop);
 }
@@ -77,6 +94,8 @@ void watch_loop_add(struct watch_loop *loop, struct watch_machine *machine)
     struct transfer *transfer = xcalloc(1, sizeof(*transfer));
     transfer->loop = loop;
     transfer->machine = machine;
+    if (loop->api)
+        watch_machine_set_page(machine, PAGE_IN_PROCESS);
     transfer->refusal = (struct buf)BUF_INIT(MAX_REFUSAL);
     loop->transfers[loop->count++] = transfer;
 }
@@ -150,12 +169,10 @@ static void finish(struct transfer *transfer, int status, const char *text)
     watch_machine_next(transfer->machine, now_ms(), &transfer->request);
 }
 
-static void begin(struct transfer *transfer)
+static void begin_transfer(struct transfer *transfer)
 {
     struct error err = { 0 };
 
-    log_debug("watch request begins", "resource", watch_machine_resource(transfer->machine), "path",
-              transfer->request.path, NULL);
     buf_clear(&transfer->refusal);
     *transfer->detail = '\0';
     if (curl_setup_request(transfer->loop->setup, transfer->easy, transfer->request.path, &err) <
@@ -191,7 +208,125 @@ static void end(struct transfer *transfer, CURLcode result)
         finish(transfer, 0, why);
 }
 
+/* --- the same with an API of this process --- */
+
+static void wake(struct watch_loop *loop)
+{
+    pthread_mutex_lock(&loop->lock);
+    loop->is_awake = true;
+    pthread_cond_signal(&loop->changed);
+    pthread_mutex_unlock(&loop->lock);
+}
+
+/* Any thread; the store may hold locks. */
+static void on_more(void *ctx)
+{
+    struct transfer *transfer = ctx;
+
+    atomic_store(&transfer->has_more, true);
+    wake(transfer->loop);
+}
+
+static void end_stream(struct transfer *transfer)
+{
+    transfer->stream.close(transfer->stream.ctx);
+    transfer->stream = (struct http_stream){ 0 };
+    transfer->running = false;
+}
+
+/* A list is answered at once; a watch that begins has its stream. */
+static void begin_in_process(struct transfer *transfer)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kube_in_process *api = transfer->loop->api;
+    struct http_response reply = { 0 };
+    struct error err = { 0 };
+
+    api->get(api->ctx, arena, transfer->request.path, &reply, &transfer->stream);
+    if (transfer->stream.next) {
+        transfer->running = true;
+        transfer->ask_ms = now_ms();
+        transfer->stream.set_notify(transfer->stream.ctx, on_more, transfer);
+    } else if (reply.status != 200) {
+        finish(transfer, reply.status, reply.body);
+        return;
+    }
+    if (watch_machine_feed(transfer->machine, "", 0, &err) < 0 ||
+        (!transfer->running &&
+         watch_machine_feed(transfer->machine, reply.body, reply.body_len, &err) < 0)) {
+        if (transfer->running)
+            end_stream(transfer);
+        finish(transfer, 0, err.message);
+    } else if (!transfer->running) {
+        finish(transfer, 200, NULL);
+    }
+}
+
+/* 1: a line was fed; 0: there is none now; -1: the stream has ended. */
+static int pull_line(struct transfer *transfer)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *line = "";
+    struct error err = { 0 };
+    size_t len = 0;
+    int r = transfer->stream.next(transfer->stream.ctx, arena, &line, &len);
+
+    if (r == 0)
+        return 0;
+    if (r > 0 && watch_machine_feed(transfer->machine, line, len, &err) == 0)
+        return 1;
+    end_stream(transfer);
+    finish(transfer, r < 0 ? 200 : 0, r < 0 ? NULL : err.message);
+    return -1;
+}
+
+static void pull(struct transfer *transfer)
+{
+    int r = 1;
+
+    atomic_store(&transfer->has_more, false); /* what comes from now on is told again */
+    for (int i = 0; i < LINES_AT_ONCE && r > 0; i++)
+        r = pull_line(transfer);
+    if (r > 0)
+        on_more(transfer);
+    else if (r == 0)
+        transfer->ask_ms = now_ms() + transfer->stream.wait_ms(transfer->stream.ctx);
+}
+
+static void await_more(struct watch_loop *loop, int wait_ms)
+{
+    const struct timespec deadline = cond_deadline((uint32_t)wait_ms);
+
+    pthread_mutex_lock(&loop->lock);
+    while (!loop->is_awake && !atomic_load(&loop->stopping) &&
+           cond_wait_until(&loop->changed, &loop->lock, &deadline))
+        ;
+    loop->is_awake = false;
+    pthread_mutex_unlock(&loop->lock);
+}
+
+static void turn_in_process(struct watch_loop *loop, int wait_ms)
+{
+    await_more(loop, wait_ms);
+    for (size_t i = 0; i < loop->count && !atomic_load(&loop->stopping); i++) {
+        struct transfer *transfer = loop->transfers[i];
+
+        if (transfer->running && (atomic_load(&transfer->has_more) || transfer->ask_ms <= now_ms()))
+            pull(transfer);
+    }
+}
+
 /* --- the loop --- */
+
+static void begin(struct transfer *transfer)
+{
+    log_debug("watch request begins", "resource", watch_machine_resource(transfer->machine), "path",
+              transfer->request.path, NULL);
+    if (transfer->loop->api)
+        begin_in_process(transfer);
+    else
+        begin_transfer(transfer);
+}
 
 static void end_finished(struct watch_loop *loop)
 {
@@ -218,8 +353,9 @@ static int begin_due(struct watch_loop *loop)
         struct transfer *transfer = loop->transfers[i];
         if (!transfer->running && transfer->request.not_before_ms <= now)
             begin(transfer);
-        if (!transfer->running && transfer->request.not_before_ms - now < wait_ms)
-            wait_ms = transfer->request.not_before_ms - now;
+        int64_t due_ms = transfer->running ? transfer->ask_ms : transfer->request.not_before_ms;
+        if ((!transfer->running || loop->api) && due_ms - now < wait_ms)
+            wait_ms = due_ms - now;
     }
     return wait_ms > 0 ? (int)wait_ms : 0;
 }
@@ -264,42 +400,63 @@ static void after_libcurl_error(CURLMcode code)
     poll(NULL, 0, PAUSE_MS);
 }
 
+static void turn_with_server(struct watch_loop *loop, int wait_ms)
+{
+    int running;
+    CURLMcode code = curl_multi_poll(loop->multi, NULL, 0, wait_ms, NULL);
+
+    if (code == CURLM_OK)
+        code = curl_multi_perform(loop->multi, &running);
+    if (code != CURLM_OK)
+        after_libcurl_error(code);
+    end_finished(loop);
+}
+
 static void *run(void *ctx)
 {
     struct watch_loop *loop = ctx;
-    int running;
 
     for (size_t i = 0; i < loop->count; i++)
         watch_machine_next(loop->transfers[i]->machine, now_ms(), &loop->transfers[i]->request);
 
     while (!atomic_load(&loop->stopping)) {
         int wait_ms = begin_due(loop);
-        CURLMcode code = curl_multi_poll(loop->multi, NULL, 0, wait_ms, NULL);
-        if (code == CURLM_OK)
-            code = curl_multi_perform(loop->multi, &running);
-        if (code != CURLM_OK)
-            after_libcurl_error(code);
-        end_finished(loop);
+
+        if (loop->api)
+            turn_in_process(loop, wait_ms);
+        else
+            turn_with_server(loop, wait_ms);
         tell_problems(loop);
     }
     for (size_t i = 0; i < loop->count; i++) {
-        if (loop->transfers[i]->running)
+        if (loop->transfers[i]->running && loop->api)
+            end_stream(loop->transfers[i]);
+        else if (loop->transfers[i]->running)
             curl_multi_remove_handle(loop->multi, loop->transfers[i]->easy);
     }
     return NULL;
 }
 
-int watch_loop_start(struct watch_loop *loop, struct error *err)
+static int open_handles(struct watch_loop *loop, struct error *err)
 {
-    assert(!loop->started);
+    int r = 0;
+
+    if (loop->api)
+        return 0;
     loop->multi = curl_multi_init();
     if (!loop->multi)
         return error_set(err, ERROR_INTERNAL, "libcurl gives no multi handle");
-    for (size_t i = 0; i < loop->count; i++) {
-        int r = open_handle(loop->transfers[i], err);
-        if (r < 0)
-            return r;
-    }
+    for (size_t i = 0; i < loop->count && r == 0; i++)
+        r = open_handle(loop->transfers[i], err);
+    return r;
+}
+
+int watch_loop_start(struct watch_loop *loop, struct error *err)
+{
+    assert(!loop->started);
+    int r = open_handles(loop, err);
+    if (r < 0)
+        return r;
 
     int code = pthread_create(&loop->thread, NULL, run, loop);
     if (code)
@@ -314,7 +471,10 @@ void watch_loop_stop(struct watch_loop *loop)
     if (!loop->started)
         return;
     atomic_store(&loop->stopping, true);
-    curl_multi_wakeup(loop->multi);
+    if (loop->api)
+        wake(loop);
+    else
+        curl_multi_wakeup(loop->multi);
     pthread_join(loop->thread, NULL);
     loop->started = false;
 }

@@ -97,6 +97,12 @@ struct watch_machine *watch_machine_create(const struct watch_options *options, 
     return machine;
 }
 
+void watch_machine_set_page(struct watch_machine *machine, uint32_t page_size)
+{
+    machine->options.page_size = page_size;
+    machine->start = LIST_FRESH;
+}
+
 void watch_machine_destroy(struct watch_machine *machine)
 {
     if (!machine)

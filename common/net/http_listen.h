@@ -14,7 +14,3 @@ int http_address_parse(const char *address, struct http_address *ret, struct err
 /* Without a host all addresses, IPv6 and IPv4. The socket is the caller's to close.
  * ERROR_INVALID: the address does not parse; ERROR_UNAVAILABLE: it cannot be bound. */
 int http_listen(const char *address, int *ret_fd, unsigned *ret_port, struct error *err) MUST_CHECK;
-
-/* Where this machine finds a listening socket, "127.0.0.1:6443" or "[fe80::1%25eth0]:6443" as in a URL: its own
- * address, and loopback for a socket that listens on all of them. ERROR_INTERNAL: the kernel does not say. */
-int http_listen_host(struct arena *arena, int fd, const char **ret, struct error *err) MUST_CHECK;

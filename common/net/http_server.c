@@ -122,12 +122,6 @@ unsigned http_server_port(const struct http_server *server)
     return server->port;
 }
 
-int http_server_host(const struct http_server *server, struct arena *arena, const char **ret,
-                     struct error *err)
-{
-    return http_listen_host(arena, server->listen_fd, ret, err);
-}
-
 int http_server_set_pair(struct http_server *server, const char *cert_pem, const char *key_pem,
                          struct error *err)
 {

@@ -125,9 +125,6 @@ int http_server_start(const struct http_server_options *options, struct http_ser
  * streams, too. Frees. NULL is fine. */
 void http_server_stop(struct http_server *server);
 unsigned http_server_port(const struct http_server *server);
-/* As http_listen_host. */
-int http_server_host(const struct http_server *server, struct arena *arena, const char **ret,
-                     struct error *err) MUST_CHECK;
 /* Any thread: the handler of this request, which said HTTP_LATER, is called again. Nobody waits: fine. */
 void http_server_wake(struct http_server *server, uint64_t id);
 

@@ -26,7 +26,7 @@ readonly LAYERS='
 common/base
 common/json           common/base/
 common/net            common/base/
-common/kube           common/base/ common/json/ common/net/curl_transfer.h
+common/kube           common/base/ common/json/ common/net/curl_transfer.h common/net/http_server.h
 common/schema         common/base/ common/json/ crds/
 common/api            common/base/ common/json/ common/schema/ common/kube/object.h common/kube/conditions.h common/kube/packing.h
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h

@@ -38,11 +38,10 @@ static int make_ca(struct arena *arena, struct keeping *keeping, bool may_begin,
     char now[RFC3339_LEN];
     struct cert_pair ca;
 
-    if (is_there(arena, directory, DATA_DIR_ADMIN) ||
-        is_there(arena, directory, DATA_DIR_CONTROLLER))
+    if (is_there(arena, directory, DATA_DIR_ADMIN))
         return error_set(err, ERROR_INVALID,
-                         "'%s/" DATA_DIR_CA "/%s' is missing and the kubeconfigs trust no other: "
-                         "restore it, or remove the two kubeconfigs there and run init",
+                         "'%s/" DATA_DIR_CA "/%s' is missing and " DATA_DIR_ADMIN
+                         " trusts no other: restore it, or remove " DATA_DIR_ADMIN " and run init",
                          directory, missing);
     if (!may_begin)
         return error_set(err, ERROR_INVALID,
@@ -91,10 +90,9 @@ static void look_at_clock(struct arena *arena, struct keeping *keeping)
             keeping->now_us = keeping->leaf.not_before_us;
     }
     if (keeping->ca.not_after_us - keeping->now_us < DATA_DIR_LEAF_LIFETIME_US)
-        log_warn(
-            "the authority ends and is not renewed by itself: before that, remove it and the two "
-            "kubeconfigs, run init, and make those of other users anew",
-            "file", file, "valid-until", rfc3339_format(keeping->ca.not_after_us, end), NULL);
+        log_warn("the authority ends and is not renewed by itself: before that, remove it "
+                 "and " DATA_DIR_ADMIN ", run init, and make the kubeconfigs of other users again",
+                 "file", file, "valid-until", rfc3339_format(keeping->ca.not_after_us, end), NULL);
 }
 
 static int check_ca(struct keeping *keeping, struct error *err)
@@ -105,7 +103,7 @@ static int check_ca(struct keeping *keeping, struct error *err)
     if (keeping->now_us >= keeping->ca.not_after_us)
         return error_set(err, ERROR_INVALID,
                          "'%s/" CA_FILE "' ended at %s: set the clock; if it is right, remove it "
-                         "and the two kubeconfigs there and run init",
+                         "and " DATA_DIR_ADMIN " and run init",
                          keeping->directory, rfc3339_format(keeping->ca.not_after_us, end));
     problem = cert_ca_problem(&keeping->observed.ca, keeping->now_us);
     if (problem)

@@ -12,7 +12,8 @@
  *   client-ca/ca.crt, ca.key  the authority of users' certificates: it signs nothing else
  *   tls/tls.crt, tls.key    what is served, renewed at a start when a third of its life is left
  *   admin.kubeconfig        for kubectl
- *   controller.kubeconfig   for the controller of the same process
+ *
+ * controller.kubeconfig is of an earlier version: nothing reads it, but its token may still count.
  */
 #define DATA_DIR_STORE "propeller.db"
 #define DATA_DIR_USERS "users"

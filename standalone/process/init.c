@@ -14,7 +14,6 @@
 #include "common/net/http_listen.h"
 #include "standalone/process/data_dir.h"
 #include "standalone/server/users.h"
-#include "standalone/store/kv.h"
 
 #define ADMIN "admin"
 
@@ -68,12 +67,12 @@ int init_keep_certificates(struct arena *arena, const struct standalone_settings
                                       err);
 }
 
-/* file: a kubeconfig of the data directory. */
 static int read_server(struct arena *arena, const struct standalone_settings *settings,
-                       const char *file, const char **ret, struct error *err)
+                       const char **ret, struct error *err)
 {
     CLEANUP(kube_config_destroyp) struct kube_config *config = NULL;
-    int r = kube_config_load(data_dir_path(arena, settings->data_dir, file), &config, err);
+    int r =
+        kube_config_load(data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN), &config, err);
 
     if (r == 0)
         *ret = arena_strdup(arena, kube_config_server(config));
@@ -81,12 +80,11 @@ static int read_server(struct arena *arena, const struct standalone_settings *se
 }
 
 bool init_finds_server(struct arena *arena, const struct standalone_settings *settings,
-                       const char *file, const char **ret)
+                       const char **ret)
 {
     struct error err = { 0 };
 
-    return read_server(arena, settings, file, ret, &err) != 0 ||
-           str_equal(*ret, url_of(arena, settings));
+    return read_server(arena, settings, ret, &err) != 0 || str_equal(*ret, url_of(arena, settings));
 }
 
 static bool is_there(struct arena *arena, const struct standalone_settings *settings,
@@ -108,13 +106,13 @@ static int read_users(struct arena *arena, const struct standalone_settings *set
         return r;
     if (r < 0 || str_is_empty(*ret)) {
         *ret = "";
-        if (!is_there(arena, settings, DATA_DIR_ADMIN) &&
-            !is_there(arena, settings, DATA_DIR_CONTROLLER))
+        if (!is_there(arena, settings, DATA_DIR_ADMIN))
             return 0;
-        return error_set(err, ERROR_INVALID,
-                         "'%s' is missing or empty: restore it from a copy, or remove the two "
-                         "kubeconfigs there and run init, which makes all three anew",
-                         path);
+        return error_set(
+            err, ERROR_INVALID,
+            "'%s' is missing or empty: restore it from a copy, or remove " DATA_DIR_ADMIN
+            " there and run init, which makes both again",
+            path);
     }
     r = users_parse(*ret, &users, err);
     if (r < 0)
@@ -188,10 +186,10 @@ static int check_token(struct arena *arena, const struct standalone_settings *se
 }
 
 int init_check_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
-                          const char *file, struct error *err)
+                          struct error *err)
 {
     CLEANUP(kube_config_destroyp) struct kube_config *config = NULL;
-    const char *path = data_dir_path(arena, settings->data_dir, file);
+    const char *path = data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN);
     struct error unread = { 0 };
 
     if (kube_config_load(path, &config, &unread) < 0)
@@ -211,7 +209,7 @@ static int make_kubeconfig(struct arena *arena, const struct standalone_settings
     int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_CA "/ca.crt"),
                           &ca, err);
     if (r == 0 && str_is_empty(settings->address))
-        r = read_server(arena, settings, DATA_DIR_ADMIN, &url, err);
+        r = read_server(arena, settings, &url, err);
     else if (r == 0)
         url = url_of(arena, settings);
     if (r != 0)
@@ -355,77 +353,50 @@ static int add_user(struct arena *arena, const struct standalone_settings *setti
 
 /* --- those of init ---------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name, *file;
-} OWN[] = { { ADMIN, DATA_DIR_ADMIN }, { INIT_CONTROLLER, DATA_DIR_CONTROLLER } };
-
-/* One that is not there, with a new token. The line is written before it: where init ends in between, the
- * next one finds no kubeconfig, and begins anew. With the lock. */
-static int make_own(struct arena *arena, const struct standalone_settings *settings,
-                    const char *name, const char *file, struct error *err)
+/* With a new token. The line is written before it: where init ends in between, the next one finds no kubeconfig, and
+ * begins again. With the lock. */
+static int make_admin(struct arena *arena, const struct standalone_settings *settings,
+                      const char *users, struct error *err)
 {
     struct new_credentials credentials;
-    const char *users, *kubeconfig = NULL;
+    const char *kubeconfig = NULL;
 
-    int r = read_users(arena, settings, &users, err);
+    int r = make_token(arena, ADMIN, ROLE_ADMIN, &credentials, err);
     if (r == 0)
-        r = make_token(arena, name, ROLE_ADMIN, &credentials, err);
+        r = make_kubeconfig(arena, settings, ADMIN, credentials.yaml, &kubeconfig, err);
     if (r == 0)
-        r = make_kubeconfig(arena, settings, name, credentials.yaml, &kubeconfig, err);
-    if (r == 0)
-        r = write_users(arena, settings, without_tokens_of(arena, users, name), credentials.line,
+        r = write_users(arena, settings, without_tokens_of(arena, users, ADMIN), credentials.line,
                         err);
-    return r == 0 ? data_dir_write(arena, data_dir_path(arena, settings->data_dir, file),
+    return r == 0 ? data_dir_write(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN),
                                    kubeconfig, err)
                   : r;
 }
 
-/* All that are there are looked at before any is made: what is refused changes nothing. With the lock. */
-static int keep_own(struct arena *arena, const struct standalone_settings *settings,
-                    struct error *err)
+/* With the lock. */
+static int keep_admin(struct arena *arena, const struct standalone_settings *settings,
+                      struct error *err)
 {
     const char *users;
 
     int r = read_users(arena, settings, &users, err);
-    for (size_t i = 0; i < ARRAY_LEN(OWN) && r == 0; i++) {
-        if (is_there(arena, settings, OWN[i].file))
-            r = init_check_kubeconfig(arena, settings, OWN[i].file, err);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(OWN) && r == 0; i++) {
-        if (!is_there(arena, settings, OWN[i].file))
-            r = make_own(arena, settings, OWN[i].name, OWN[i].file, err);
-    }
-    return r;
+    if (r < 0)
+        return r;
+    return is_there(arena, settings, DATA_DIR_ADMIN) ? init_check_kubeconfig(arena, settings, err)
+                                                     : make_admin(arena, settings, users, err);
 }
 
 /* Two that add at once would each write the file without the other's. */
-static int keep_own_alone(struct arena *arena, const struct standalone_settings *settings,
-                          struct error *err)
+static int keep_admin_alone(struct arena *arena, const struct standalone_settings *settings,
+                            struct error *err)
 {
     int lock;
 
     int r = data_dir_lock_users(settings->data_dir, &lock, err);
     if (r < 0)
         return r;
-    r = keep_own(arena, settings, err);
+    r = keep_admin(arena, settings, err);
     data_dir_unlock(lock);
     return r;
-}
-
-/* The controller of a server that runs has read its kubeconfig: with another token nobody would know it. */
-static int hold_server(struct arena *arena, const struct standalone_settings *settings, int *ret,
-                       struct error *err)
-{
-    const char *store = data_dir_path(arena, settings->data_dir, DATA_DIR_STORE);
-
-    *ret = KV_NOT_HELD;
-    if (is_there(arena, settings, DATA_DIR_CONTROLLER) || kv_hold(store, ret, err) == 0)
-        return 0;
-    return error_wrap(err,
-                      "'%s/" DATA_DIR_CONTROLLER
-                      "' is missing, and a server that runs would not know another: stop it, run "
-                      "init, and start it again",
-                      settings->data_dir);
 }
 
 static int make_all(struct arena *arena, const struct standalone_settings *settings,
@@ -436,31 +407,25 @@ static int make_all(struct arena *arena, const struct standalone_settings *setti
     int r = init_keep_certificates(arena, settings, true, err);
     if (r == 0)
         r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
-    return r == 0 ? keep_own_alone(arena, settings, err) : r;
+    return r == 0 ? keep_admin_alone(arena, settings, err) : r;
 }
 
 int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
 {
     const char *url;
-    int hold = -1;
 
     int r = data_dir_make(arena, settings->data_dir, err);
     if (r == 0)
         r = data_dir_check_modes(arena, settings->data_dir, err);
     if (r == 0)
-        r = hold_server(arena, settings, &hold, err);
-    if (r < 0)
-        return r;
-    r = make_all(arena, settings, err);
-    kv_let_go(hold);
+        r = make_all(arena, settings, err);
     if (r == 0)
         printf("ready to serve. Then:\n\n    export KUBECONFIG=%s/" DATA_DIR_ADMIN "\n"
                "    kubectl get proplets,tasks\n",
                settings->data_dir);
-    if (r == 0 && !init_finds_server(arena, settings, DATA_DIR_ADMIN, &url))
-        printf(
-            "\nThe kubeconfigs were there already and stay: serve at %s, or change it in them.\n",
-            url);
+    if (r == 0 && !init_finds_server(arena, settings, &url))
+        printf("\nThe kubeconfig was there already and stays: serve at %s, or change it there.\n",
+               url);
     return r;
 }
 

@@ -3,13 +3,9 @@
 
 #include "standalone/process/settings.h"
 
-/* Who the controller of this process is. */
-#define INIT_CONTROLLER "propeller-controller"
-
-/* What is there already stays: tokens and the authority do not change. A kubeconfig that is lost is made anew,
- * with a new token: the one of before counts no more. ERROR_INVALID names what is there and of no use, or that
- * the users of these kubeconfigs are lost; then neither users nor kubeconfigs are written. ERROR_UNAVAILABLE:
- * that of the controller is lost, and a server runs, whose controller would not know another. */
+/* What is there already stays: tokens and the authority do not change. An admin.kubeconfig that is lost is made
+ * again with a new token, which replaces the old one. ERROR_INVALID names what is there and of no use, or that the
+ * users are lost while the kubeconfig is there; then neither is written. */
 int init_run(struct arena *arena, const struct standalone_settings *settings,
              struct error *err) MUST_CHECK;
 /* Prints the kubeconfig; without an address in the settings with that of admin.kubeconfig. ERROR_EXISTS:
@@ -22,12 +18,12 @@ int init_add_user(struct arena *arena, const struct standalone_settings *setting
 int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
                            bool may_begin, struct error *err) MUST_CHECK;
 
-/* ERROR_INVALID: the kubeconfig of this name leads to this server, and trusts another authority or has a token
+/* ERROR_INVALID: admin.kubeconfig leads to this server, and trusts another authority or has a token
  * that is nobody's. One that cannot be read is not judged. */
 int init_check_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
-                          const char *file, struct error *err) MUST_CHECK;
+                          struct error *err) MUST_CHECK;
 
-/* False: the kubeconfig of this name in the data directory speaks of another server than that of the
- * settings, *ret. One that cannot be read is not judged. */
+/* False: admin.kubeconfig speaks of another server than that of the settings, *ret. One that cannot be read is not
+ * judged. */
 bool init_finds_server(struct arena *arena, const struct standalone_settings *settings,
-                       const char *file, const char **ret) MUST_CHECK;
+                       const char **ret) MUST_CHECK;

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "common/base/str.h"
-#include "standalone/moving/api_roundtrip.h"
 #include "standalone/moving/export.h"
 #include "standalone/moving/import.h"
 #include "standalone/process/data_dir.h"
+#include "standalone/server/in_process.h"
 
 /* A write waits for the disk, and for others that write. */
 #define REQUEST_TIMEOUT_MS 60000
@@ -108,7 +108,7 @@ int move_export(struct arena *arena, const struct standalone_settings *settings,
 /* What answers: the store itself, or the server that has it. */
 struct target {
     struct kv *kv;
-    struct api *api;
+    struct in_process inner; /* of the store */
     struct kube_config *config;
     struct transport *transport;
     struct resources *resources;
@@ -116,7 +116,7 @@ struct target {
 
 static void target_release(struct target *target)
 {
-    api_destroy(target->api);
+    api_destroy(target->inner.api);
     kv_close(target->kv);
     transport_destroy(target->transport);
     kube_config_destroy(target->config);
@@ -161,8 +161,13 @@ static int open_target(struct arena *arena, const struct standalone_settings *se
                                          .resources = target->resources,
                                          .clock = &CLOCK_SYSTEM };
 
-        options->roundtrip = api_roundtrip;
-        options->ctx = target->api = api_create(&api);
+        target->inner = (struct in_process){
+            .api = api_create(&api),
+            .user = { .name = "propeller-standalone", .role = ROLE_ADMIN },
+            .user_agent = "propeller-standalone",
+        };
+        options->roundtrip = in_process_roundtrip;
+        options->ctx = &target->inner;
         return 0;
     }
     if (r != -ERROR_UNAVAILABLE || !str_has_suffix(err->message, KV_IN_USE))

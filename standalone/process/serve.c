@@ -3,11 +3,12 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "certs/make.h"
 #include "common/base/alloc.h"
 #include "common/base/log.h"
-#include "common/base/str.h"
+#include "common/base/version.h"
 #include "common/runtime/manager.h"
 #include "common/runtime/program.h"
 #include "controller/process/process.h"
@@ -15,9 +16,13 @@
 #include "standalone/process/data_dir.h"
 #include "standalone/process/init.h"
 #include "standalone/schema/resource.h"
+#include "standalone/server/in_process.h"
 #include "standalone/server/server.h"
 #include "standalone/server/users_file.h"
 #include "standalone/store/kv.h"
+
+/* The user that the controller of this process is. */
+#define CONTROLLER "propeller-controller"
 
 /* Other threads hold pointers to it until the very end. */
 static struct process process;
@@ -29,7 +34,6 @@ struct world {
     struct users_file *users;
     struct api *api;
     struct server *server;
-    const char *cert_pem; /* what is served */
 };
 
 static void world_release(struct world *world)
@@ -116,9 +120,7 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
     const struct api_options options = { .kv = world->kv,
                                          .resources = world->resources,
                                          .clock = &CLOCK_SYSTEM };
-    struct server_options server = { .address = settings->address,
-                                     .users = world->users,
-                                     .unlimited = INIT_CONTROLLER };
+    struct server_options server = { .address = settings->address, .users = world->users };
 
     struct cert_pair client_ca = { NULL, NULL };
 
@@ -131,7 +133,6 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
         r = read_in(arena, settings, DATA_DIR_TLS "/tls.key", &server.key_pem, err);
     if (r < 0)
         return r;
-    world->cert_pem = server.cert_pem;
     world->api = api_create(&options);
     r = make_default_namespace(world->api, err);
     if (r == 0)
@@ -144,12 +145,10 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
 }
 
 /* What the controller is told before what the command line says. */
-static int parse_controller(struct arena *arena, const struct standalone_settings *settings,
-                            int rest_len, char *const *rest, struct controller_settings *ret,
-                            struct error *err)
+static int parse_controller(struct arena *arena, int rest_len, char *const *rest,
+                            struct controller_settings *ret, struct error *err)
 {
-    const char *const fixed[] = {
-        arena_printf(arena, "--kubeconfig=%s/" DATA_DIR_CONTROLLER, settings->data_dir),
+    static const char *const fixed[] = {
         "--leader-elect=false", /* the store has one process */
         "--manage-webhook-certificates=false",
         "--metrics-bind-address=127.0.0.1:8080",
@@ -164,10 +163,9 @@ static int parse_controller(struct arena *arena, const struct standalone_setting
     for (int i = 1; i < rest_len; i++)
         all[len++] = rest[i];
 
-    const char *own = data_dir_path(arena, settings->data_dir, DATA_DIR_CONTROLLER);
     int r = controller_options_parse(arena, len, all, ret, err);
 
-    if (r == 0 && !str_equal(ret->kubeconfig, own))
+    if (r == 0 && ret->kubeconfig)
         return error_set(err, ERROR_INVALID,
                          "--kubeconfig is not for serve: its controller asks this server alone; "
                          "run propeller-controller for another one");
@@ -175,16 +173,17 @@ static int parse_controller(struct arena *arena, const struct standalone_setting
 }
 
 /* Not refused: others may have good ones. */
-static void warn_of_kubeconfigs(struct arena *arena, const struct standalone_settings *settings)
+static void warn_of_kubeconfig(struct arena *arena, const struct standalone_settings *settings)
 {
-    static const char *const FILES[] = { DATA_DIR_ADMIN, DATA_DIR_CONTROLLER };
+    const char *old = data_dir_path(arena, settings->data_dir, DATA_DIR_CONTROLLER);
+    struct error err = { 0 };
 
-    for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
-        struct error err = { 0 };
-
-        if (init_check_kubeconfig(arena, settings, FILES[i], &err) < 0)
-            log_warn("a kubeconfig is of no use", "error", ERROR_TEXT(&err), NULL);
-    }
+    if (init_check_kubeconfig(arena, settings, &err) < 0)
+        log_warn("a kubeconfig is of no use", "error", ERROR_TEXT(&err), NULL);
+    if (access(old, F_OK) == 0)
+        log_info("a file of an earlier version is not used: remove it, and the line of " CONTROLLER
+                 " from " DATA_DIR_USERS,
+                 "file", old, NULL);
 }
 
 static int check_store(void *ctx, char *why, size_t size)
@@ -205,31 +204,17 @@ static int check_store(void *ctx, char *why, size_t size)
     return HEALTH_REMARK;
 }
 
-/*
- * The controller asks this process and nothing else, whatever address its kubeconfig has: the data directory may be a
- * copy, and the server that it came from may still run. The clock may be behind the certificates.
- */
-static int connect_controller(struct arena *arena, const struct world *world, struct error *err)
+/* It calls the API of this process: no connection, credentials or certificate, so that no clock matters. */
+static int run_controller(const struct world *world, struct error *err)
 {
-    CLEANUP(kube_config_destroyp) struct kube_config *config = NULL;
-    const char *host;
+    struct in_process self = { .api = world->api,
+                               .user = { .name = CONTROLLER, .role = ROLE_ADMIN },
+                               .user_agent = version_user_agent() };
+    const struct kube_in_process api = in_process_of(&self);
 
-    int r = kube_config_load(process.settings.kubeconfig, &config, err);
-    if (r == 0)
-        r = server_host(world->server, arena, &host, err);
-    if (r == 0)
-        r = kube_config_pin(config, arena_printf(arena, "https://%s", host), world->cert_pem, err);
-    if (r == 0)
-        process.config = TAKE(config);
-    return r;
-}
+    process.config = kube_config_create_in_process(&api);
 
-static int run_controller(struct arena *arena, const struct world *world, struct error *err)
-{
-    int r = connect_controller(arena, world, err);
-
-    if (r == 0)
-        r = process_create(&process, err);
+    int r = process_create(&process, err);
     if (r == 0)
         health_add_check(process.host.health, "store", check_store, world->kv);
     if (r == 0)
@@ -258,11 +243,10 @@ static int run_alone(struct error *err)
     return r;
 }
 
-int serve_parse(const struct standalone_settings *settings, int rest_len, char *const *rest,
-                struct error *err)
+int serve_parse(int rest_len, char *const *rest, struct error *err)
 {
     process.arena = arena_create();
-    return parse_controller(process.arena, settings, rest_len, rest, &process.settings, err);
+    return parse_controller(process.arena, rest_len, rest, &process.settings, err);
 }
 
 int serve_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
@@ -278,8 +262,8 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, s
     if (r < 0)
         return r;
     log_info("serving", "address", settings->address, "data-dir", settings->data_dir, NULL);
-    warn_of_kubeconfigs(arena, settings);
+    warn_of_kubeconfig(arena, settings);
     if (!settings->controller)
         return run_alone(err);
-    return run_controller(arena, &world, err);
+    return run_controller(&world, err);
 }

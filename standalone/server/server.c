@@ -38,7 +38,6 @@ struct server {
     struct users_file *users;
     struct http_server *http;
     struct streams *streams;
-    const char *unlimited;
     struct shares shares;
     struct seats seats;
 
@@ -96,12 +95,6 @@ static void refuse_more(struct arena *arena, const char *name, const char *what,
                     ret);
 }
 
-/* For whom requests and watches of this user count; NULL: nobody. */
-static const char *who_counts(const struct server *server, const struct user *user)
-{
-    return server->unlimited && str_equal(user->name, server->unlimited) ? NULL : user->name;
-}
-
 /* Everything about the sender of one request. */
 struct sender {
     const struct http_server_request *request;
@@ -129,7 +122,7 @@ static bool find_sender(struct server *server, struct arena *arena,
         const struct user *real = &sender->identity.real;
 
         http_request_set_known(request);
-        sender->share = share_take(&server->shares, arena, request->id, who_counts(server, real));
+        sender->share = share_take(&server->shares, arena, request->id, real->name);
         if (!sender->share) {
             refuse_more(arena, real->name, "requests", ret);
             return false;
@@ -272,7 +265,7 @@ static void handle_known(struct server *server, struct arena *arena, const struc
     struct seat seat;
 
     /* Health checks do not wait. */
-    const char *who = is_open_to_all(request->path) ? NULL : who_counts(server, real);
+    const char *who = is_open_to_all(request->path) ? NULL : real->name;
     enum seat_use use = api_is_long(arena, &asked) ? SEAT_LONG : SEAT_SHORT;
 
     if (!seat_take(&server->seats, who, use, &seat)) {
@@ -301,7 +294,7 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
         handle_known(server, made, &sender, &reply);
     if (reply.watch) {
         stream = stream_open(server->streams, arena, reply.watch, &sender.credentials,
-                             &sender.identity, who_counts(server, &sender.identity.real));
+                             &sender.identity, sender.identity.real.name);
         if (!stream)
             refuse_more(arena, sender.identity.real.name, "watches", &reply);
     }
@@ -356,7 +349,6 @@ int server_start(const struct server_options *options, struct server **ret, stru
 
     server->api = options->api;
     server->users = options->users;
-    server->unlimited = options->unlimited;
     server->streams =
         streams_create(server->users, (connections + WATCHES_SHARE - 1) / WATCHES_SHARE);
     server->shares = (struct shares){
@@ -389,10 +381,4 @@ void server_stop(struct server *server)
 unsigned server_port(const struct server *server)
 {
     return http_server_port(server->http);
-}
-
-int server_host(const struct server *server, struct arena *arena, const char **ret,
-                struct error *err)
-{
-    return http_server_host(server->http, arena, ret, err);
 }

@@ -19,7 +19,6 @@ struct server_options {
     unsigned max_connections;  /* 0: 512; each has a thread */
     unsigned max_strangers;    /* of these, whose clients have not said who they are; 0: half */
     size_t max_answers;        /* bytes of all that are made or sent; 0: 64 MiB */
-    const char *unlimited;     /* borrowed; a user who may have all of these; NULL: none */
 };
 
 /*
@@ -46,6 +45,3 @@ int server_start(const struct server_options *options, struct server **ret,
 /* Answers what is in progress, ends watches. NULL is fine. */
 void server_stop(struct server *server);
 unsigned server_port(const struct server *server);
-/* As http_listen_host. */
-int server_host(const struct server *server, struct arena *arena, const char **ret,
-                struct error *err) MUST_CHECK;

@@ -70,12 +70,6 @@ int kv_open(const struct kv_options *options, struct kv **ret, struct error *err
 void kv_close(struct kv *kv); /* NULL is fine */
 DEFINE_CLEANUP(struct kv *, kv_close)
 
-/* Nobody opens it until kv_let_go. KV_NOT_HELD, and no error: there is none that was ever opened.
- * ERROR_UNAVAILABLE: as kv_open. */
-#define KV_NOT_HELD (-1)
-int kv_hold(const char *path, int *ret, struct error *err) MUST_CHECK;
-void kv_let_go(int hold);
-
 struct kv_value { /* in the caller's arena */
     const char *key;
     const char *text; /* NUL behind it; NULL: deleted */

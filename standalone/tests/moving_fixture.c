@@ -7,7 +7,8 @@
 #include "common/json/yaml.h"
 
 struct kv_fixture second_store;
-struct api *second_api;
+struct in_process second = { .user = { .name = "import", .role = ROLE_ADMIN },
+                             .user_agent = "import" };
 struct export_counts exported;
 struct import_counts imported;
 const char *import_refusals;
@@ -22,12 +23,12 @@ void moving_setup(void)
                                          .resources = test_resources,
                                          .clock = &second_store.clock.clock };
 
-    second_api = api_create(&options);
+    second.api = api_create(&options);
 }
 
 void moving_teardown(void)
 {
-    api_destroy(second_api);
+    api_destroy(second.api);
     kv_fixture_end(&second_store);
     api_teardown();
 }
@@ -73,8 +74,9 @@ int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, bool l
 
 void import_into(struct api *target, const char *text)
 {
+    struct in_process caller = { .api = target, .user = second.user, .user_agent = "import" };
     struct error err = { 0 };
-    int r = try_import(text, api_roundtrip, target, false, &err);
+    int r = try_import(text, in_process_roundtrip, &caller, false, &err);
 
     ck_assert_msg(r == 0, "%s", err.message);
 }

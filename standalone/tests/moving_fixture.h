@@ -1,14 +1,14 @@
 /* Exports of the store of api_fixture.h, and imports into it and into a second one. */
 #pragma once
 
-#include "standalone/moving/api_roundtrip.h"
 #include "standalone/moving/export.h"
 #include "standalone/moving/import.h"
+#include "standalone/server/in_process.h"
 #include "standalone/tests/api_fixture.h"
 
 /* The store that things are moved to; empty. */
 extern struct kv_fixture second_store;
-extern struct api *second_api;
+extern struct in_process second; /* its API */
 
 void moving_setup(void); /* and api_setup's */
 void moving_teardown(void);
@@ -22,7 +22,7 @@ extern const char *import_refusals; /* a line each */
 /* options: of their roundtrip and live; the rest is filled in. What the API is asked goes to roundtrip. */
 int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, bool live,
                struct error *err);
-/* Into the API, without errors. */
+/* Without errors. */
 void import_into(struct api *target, const char *text);
 
 #define GROUP "/apis/propeller.propeller.abstractmachines.fr/v1/namespaces/default/"

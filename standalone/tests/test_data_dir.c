@@ -215,8 +215,8 @@ TEST(the_authority_stays_to_its_end_and_then_nothing_is_served)
     ck_assert_str_eq(text_of("tls/tls.crt"), leaf); /* another one would end at the same time */
     ck_assert_int_eq(keep_at(NOW_US + 31 * 365 * DAY_US, false, true, &err), -ERROR_INVALID);
     ck_assert_msg(str_has_prefix(err.message, message("'%s/ca/ca.crt' ended at 2056-")) &&
-                      strstr(err.message, ": set the clock; if it is right, remove it and the two "
-                                          "kubeconfigs there and run init"),
+                      strstr(err.message, ": set the clock; if it is right, remove it and "
+                                          "admin.kubeconfig and run init"),
                   "%s", err.message);
     ck_assert_str_eq(text_of("ca/ca.crt"), ca);
 }
@@ -229,24 +229,23 @@ static void lose(const char *name)
 }
 
 #define LOST                                                                                       \
-    "is missing and the kubeconfigs trust no other: restore it, or remove the two kubeconfigs "    \
-    "there and run init"
+    "is missing and admin.kubeconfig trusts no other: restore it, or remove admin.kubeconfig and " \
+    "run init"
 
 TEST(a_lost_authority_is_not_replaced_where_a_kubeconfig_trusts_it)
 {
-    static const char *const KUBECONFIGS[] = { "admin.kubeconfig", "controller.kubeconfig" };
     static const char *const FILES[] = { "ca/ca.crt", "ca/ca.key" };
     struct error err = { 0 };
 
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
         keep(NOW_US);
-        put(KUBECONFIGS[i], "");
+        put("admin.kubeconfig", "");
         lose(FILES[i]);
         for (int may_begin = 0; may_begin < 2; may_begin++) {
             ck_assert_int_eq(keep_at(NOW_US, false, may_begin, &err), -ERROR_INVALID);
             ck_assert_str_eq(err.message, message(arena_printf(arena, "'%%s/%s' " LOST, FILES[i])));
         }
-        lose(KUBECONFIGS[i]);
+        lose("admin.kubeconfig");
     }
 }
 

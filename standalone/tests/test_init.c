@@ -12,10 +12,9 @@
 #include "standalone/process/data_dir.h"
 #include "standalone/process/init.h"
 #include "standalone/server/users.h"
-#include "standalone/store/kv.h"
 #include "standalone/tests/init_fixture.h"
 
-static const char *const FILES[] = { "users", "admin.kubeconfig", "controller.kubeconfig" };
+static const char *const FILES[] = { "users", "admin.kubeconfig" };
 
 static void setup(void)
 {
@@ -61,21 +60,16 @@ static const char *all(void)
 typedef int command_fn(struct arena *arena, const struct standalone_settings *settings,
                        struct error *err);
 
-static void refuses_as(enum error_code code, command_fn *command, const char *words)
+/* With words in which %s is the data directory, and nothing is another than before. */
+static void refuses(command_fn *command, const char *words)
 {
     const char *before = all(), *mark = strstr(words, "%s");
     struct error err = { 0 };
 
-    ck_assert_int_eq(command(init_arena, &init_settings, &err), -(int)code);
+    ck_assert_int_eq(command(init_arena, &init_settings, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, arena_printf(init_arena, "%.*s%s%s", (int)(mark - words), words,
                                                init_settings.data_dir, mark + 2));
     ck_assert_str_eq(all(), before);
-}
-
-/* With words in which %s is the data directory, and nothing is another than before. */
-static void refuses(command_fn *command, const char *words)
-{
-    refuses_as(ERROR_INVALID, command, words);
 }
 
 static bool knows(const char *file)
@@ -92,8 +86,9 @@ static bool knows(const char *file)
 /* --- users ------------------------------------------------------------------------------------ */
 
 #define LOST                                                                                       \
-    "'%s/users' is missing or empty: restore it from a copy, or remove the two kubeconfigs there " \
-    "and run init, which makes all three anew"
+    "'%s/users' is missing or empty: restore it from a copy, or remove admin.kubeconfig there "    \
+    "and "                                                                                         \
+    "run init, which makes both again"
 
 /* Whoever is in it would be locked out of a running server at once. */
 TEST_TIMES(users_that_are_lost_are_not_begun_anew, 2)
@@ -108,15 +103,12 @@ TEST_TIMES(users_that_are_lost_are_not_begun_anew, 2)
     init_settings.certificate = false;
     refuses(init_run, LOST);
     lose("admin.kubeconfig");
-    refuses(init_add_user, LOST);
-    refuses(init_run, LOST);
-    lose("controller.kubeconfig");
     refuses(init_add_user,
             arena_printf(init_arena,
                          "'%%s' has no users: run 'propeller-standalone init --data-dir %s' first",
                          init_settings.data_dir));
     init_fixture_run(); /* as it was told */
-    ck_assert(knows("admin.kubeconfig") && knows("controller.kubeconfig"));
+    ck_assert(knows("admin.kubeconfig"));
 }
 
 TEST(a_file_of_users_that_is_damaged_is_not_written)
@@ -124,8 +116,8 @@ TEST(a_file_of_users_that_is_damaged_is_not_written)
     const char *users = text_of("users");
 
     put("users", arena_printf(init_arena, "%seve king 00\n", users));
-    refuses(init_add_user, "'%s/users': line 3: the role of 'eve' must be admin, edit or view");
-    refuses(init_run, "'%s/users': line 3: the role of 'eve' must be admin, edit or view");
+    refuses(init_add_user, "'%s/users': line 2: the role of 'eve' must be admin, edit or view");
+    refuses(init_run, "'%s/users': line 2: the role of 'eve' must be admin, edit or view");
 }
 
 TEST(where_nothing_was_begun_nobody_is_added)
@@ -152,33 +144,15 @@ TEST(what_is_no_directory_is_told_as_such)
 
 /* --- kubeconfigs ------------------------------------------------------------------------------ */
 
-static const struct {
-    const char *name, *file;
-} OWN[] = { { "admin", "admin.kubeconfig" }, { "propeller-controller", "controller.kubeconfig" } };
-
-static const char *without_line_of(const char *name)
+TEST(a_kubeconfig_that_is_there_is_never_another)
 {
-    const char *users = text_of("users"), *line = strstr(users, name);
-
-    return arena_printf(init_arena, "%.*s%s", (int)(line - users), users,
-                        line + strcspn(line, "\n") + 1);
-}
-
-TEST_TIMES(a_kubeconfig_that_is_there_is_never_another, 2)
-{
-    const char *of_nobody =
-        arena_printf(init_arena,
-                     "'%%s/%s' has a token of nobody in users: remove it and run init, which "
-                     "makes it anew",
-                     OWN[_i].file);
-
-    put("users", without_line_of(OWN[_i].name));
-    refuses(init_run, of_nobody);
-    lose(OWN[!_i].file); /* nor is anything made meanwhile */
-    refuses(init_run, of_nobody);
-    lose(OWN[_i].file);
+    put("users", "eve view 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
+    refuses(init_run, "'%s/admin.kubeconfig' has a token of nobody in users: remove it and run "
+                      "init, which makes it anew");
+    lose("admin.kubeconfig");
+    put("users", "");
     init_fixture_run();
-    ck_assert(knows(OWN[0].file) && knows(OWN[1].file));
+    ck_assert(knows("admin.kubeconfig"));
 }
 
 /* Init was killed: between the two nobody has what users say. */
@@ -189,40 +163,23 @@ TEST(a_line_without_its_kubeconfig_is_begun_anew)
     struct error err;
 
     put("users", arena_printf(init_arena, " \t%s", before)); /* blanks in front do not count */
-    lose(OWN[0].file);
+    lose("admin.kubeconfig");
     init_fixture_run();
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
-    ck_assert_uint_eq(users_len(users), 2);
+    ck_assert_uint_eq(users_len(users), 1);
     users_unref(users);
-    ck_assert(knows(OWN[0].file) && knows(OWN[1].file));
+    ck_assert(knows("admin.kubeconfig"));
 }
 
-/* --- beside a server -------------------------------------------------------------------------- */
+/* --- of an earlier version -------------------------------------------------------------------- */
 
-TEST(the_controller_of_a_server_that_runs_keeps_its_token)
+TEST(a_data_directory_of_an_earlier_version_stays_as_it_is)
 {
-    struct kv_options options = { .path = init_path_of("propeller.db") };
-    const char *in_use = arena_printf(
-        init_arena,
-        "'%%s/controller.kubeconfig' is missing, and a server that runs would not know "
-        "another: stop it, run init, and start it again: store '%s' is in use by "
-        "another process",
-        options.path);
-    struct error err = { 0 };
-    struct kv *kv;
+    const char *users = text_of("users"), *own = text_of("admin.kubeconfig");
 
-    ck_assert_int_eq(kv_open(&options, &kv, &err), 0);
-    lose("admin.kubeconfig");
-    init_fixture_run(); /* nobody who runs needs it */
-    ck_assert(knows("admin.kubeconfig"));
-    lose("controller.kubeconfig");
-    refuses_as(ERROR_UNAVAILABLE, init_run, in_use);
-    lose("admin.kubeconfig");
-    lose("ca/ca.crt");
-    refuses_as(ERROR_UNAVAILABLE, init_run, in_use);
-    kv_close(kv);
+    put("controller.kubeconfig", "of that version\n");
     init_fixture_run();
-    ck_assert(knows("admin.kubeconfig") && knows("controller.kubeconfig"));
-    ck_assert_int_eq(kv_open(&options, &kv, &err), 0); /* init has let go of it */
-    kv_close(kv);
+    ck_assert_str_eq(text_of("users"), users);
+    ck_assert_str_eq(text_of("admin.kubeconfig"), own);
+    ck_assert_str_eq(text_of("controller.kubeconfig"), "of that version\n");
 }

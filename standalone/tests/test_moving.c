@@ -197,11 +197,11 @@ TEST(an_export_that_is_imported_exports_the_same_bytes)
 
     const char *first = export_of(&api_store, &WITH_STATUS);
     size_t written = exported.written;
-    import_into(second_api, first);
+    import_into(second.api, first);
     ck_assert_str_eq(import_refusals, "");
     ck_assert_uint_eq(imported.created, written);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), first);
-    import_into(second_api, first);
+    import_into(second.api, first);
     ck_assert_uint_eq(imported.unchanged, written);
     ck_assert_uint_eq(imported.created + imported.refused, 0);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), first);
@@ -227,7 +227,7 @@ TEST(a_list_with_all_that_a_server_sets_is_imported)
         json_for_each (item, json_get(ask("GET", PATHS[i], NULL, 200), "items"))
             json_add(items, json_copy(item));
     }
-    import_into(second_api, json_text(test_arena, list, NULL));
+    import_into(second.api, json_text(test_arena, list, NULL));
     ck_assert_str_eq(import_refusals, "");
     ck_assert_uint_eq(imported.created, 8);
     ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);

@@ -31,7 +31,7 @@ TEST(refusals_name_place_and_field_and_the_rest_is_made)
         "---\n{apiVersion: v1, metadata: {name: d}}\n"
         "---\n{kind: ConfigMap, metadata: {name: e}}\n";
 
-    import_into(second_api, TEXT);
+    import_into(second.api, TEXT);
     ck_assert_str_eq(
         import_refusals,
         "f.yaml: document 2, item 2, line 7: ConfigMap b: this is no ConfigMap: "
@@ -58,7 +58,7 @@ TEST(refusals_name_place_and_field_and_the_rest_is_made)
 /* kubectl get -o json: Go writes DEL as it is, and jq or Python pairs of escape sequences. */
 TEST(what_kubectl_writes_as_json_is_taken_as_it_is)
 {
-    import_into(second_api,
+    import_into(second.api,
                 "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n"
                 "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},"
                 "\"data\":{\"a\":\"\x7f\xc2\x85\\ud83d\\ude00\"}},\n"
@@ -135,7 +135,7 @@ TEST(nobody_sees_a_finished_task_that_could_be_started)
     struct kv_event event;
     int of_done = 0, suspended = 0, finished = 0;
 
-    import_into(second_api, text);
+    import_into(second.api, text);
     ck_assert_str_eq(import_refusals, "");
     while (kv_watch_next(watch, test_arena, &event, &second_store.err) > 0) {
         const cJSON *task = parsed(test_arena, event.value.text);
@@ -174,9 +174,9 @@ static int breaking_roundtrip(void *ctx, struct arena *arena, const struct http_
                               struct http_response *ret, struct error *err)
 {
     if (requests_left-- > 0)
-        return api_roundtrip(ctx, arena, request, ret, err);
+        return in_process_roundtrip(ctx, arena, request, ret, err);
     if (requests_left == -1 && is_answered)
-        (void)api_roundtrip(ctx, arena, request, ret, err);
+        (void)in_process_roundtrip(ctx, arena, request, ret, err);
     return error_set(err, ERROR_TIMEOUT, "no answer");
 }
 
@@ -193,7 +193,7 @@ TEST_TIMES(an_import_that_breaks_anywhere_goes_on_when_it_is_run_again, 2)
     is_answered = _i != 0;
     for (int r = -1; r < 0; breaks++) {
         requests_left = breaks;
-        r = try_import(text, breaking_roundtrip, second_api, true, &err);
+        r = try_import(text, breaking_roundtrip, &second, true, &err);
         ck_assert_str_eq(import_refusals, "");
         ck_assert_msg(r == 0 || strstr(err.message, "no answer"), "%s", err.message);
         ck_assert_int_lt(breaks, 100);
@@ -215,12 +215,12 @@ TEST(a_finished_round_waits_until_the_server_is_stopped)
     set_status("trainingrounds", "r", "{\"phase\":\"Failed\"}");
     const char *text = export_of(&api_store, &WITH_STATUS);
     ck_assert_uint_eq(exported.written, 1);
-    ck_assert_int_eq(try_import(text, api_roundtrip, second_api, true, &err), 0);
+    ck_assert_int_eq(try_import(text, in_process_roundtrip, &second, true, &err), 0);
     ck_assert_str_eq(
         import_refusals,
         "f.yaml: document 1, line 2: TrainingRound default/r: a finished TrainingRound "
         "cannot be brought in while the server runs\n");
-    import_into(second_api, text);
+    import_into(second.api, text);
     ck_assert_uint_eq(imported.created, 1);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), text);
 }

@@ -48,8 +48,6 @@ static const struct {
     { "users", 0660, "'%s' (mode 0660) can be written by others than its owner: chmod go-rwx it" },
     { "admin.kubeconfig", 0644,
       "'%s' (mode 0644) can be read by others than its owner: chmod go-rwx it" },
-    { "controller.kubeconfig", 0640,
-      "'%s' (mode 0640) can be read by others than its owner: chmod go-rwx it" },
     { "ca/ca.key", 0604, "'%s' (mode 0604) can be read by others than its owner: chmod go-rwx it" },
     { "ca/ca.crt", 0644, NULL },
     { "ca/ca.crt", 0666,
@@ -129,9 +127,10 @@ TEST_EACH(what_belongs_to_somebody_else_is_not_served, OWNED)
 
 TEST(what_is_made_is_its_owners_alone)
 {
-    static const char *const NAMES[] = { "users",      "admin.kubeconfig", "controller.kubeconfig",
-                                         "ca/ca.key",  "client-ca/ca.key", "client-ca/ca.crt",
-                                         "tls/tls.key" };
+    static const char *const NAMES[] = {
+        "users",      "admin.kubeconfig", "ca/ca.key", "client-ca/ca.key", "client-ca/ca.crt",
+        "tls/tls.key"
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
         struct stat status;
@@ -167,7 +166,7 @@ TEST(who_is_added_at_the_same_time_is_there)
     for (int i = 0; i < ADDERS; i++)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
-    ck_assert_uint_eq(users_len(users), ADDERS + 2);
+    ck_assert_uint_eq(users_len(users), ADDERS + 1);
     for (int i = 0; i < ADDERS; i++)
         ck_assert_ptr_nonnull(users_find_name(users, names[i]));
     users_unref(users);
@@ -184,7 +183,7 @@ TEST(a_file_without_its_last_newline_is_added_to)
                      0);
     (void)add(arena_strdup(init_arena, "eve"));
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
-    ck_assert_uint_eq(users_len(users), 3);
+    ck_assert_uint_eq(users_len(users), 2);
     users_unref(users);
 }
 
@@ -238,62 +237,56 @@ TEST(a_user_is_told_where_the_admin_finds_the_server)
     init_settings.address = NULL;
     ck_assert_ptr_nonnull(strstr(printed_for_eve(), "server: https://127.0.0.1:7443\n"));
     init_settings.address = "192.0.2.1:443";
-    ck_assert(!init_finds_server(init_arena, &init_settings, "controller.kubeconfig", &url));
+    ck_assert(!init_finds_server(init_arena, &init_settings, &url));
     ck_assert_str_eq(url, "https://127.0.0.1:7443");
     init_settings.address = ":7443";
-    ck_assert(init_finds_server(init_arena, &init_settings, "controller.kubeconfig", &url));
-    ck_assert(init_finds_server(init_arena, &init_settings, "none", &url));
+    ck_assert(init_finds_server(init_arena, &init_settings, &url));
 }
 
-static const char *const KUBECONFIGS[] = { "admin.kubeconfig", "controller.kubeconfig" };
-
-TEST_EACH(a_lost_kubeconfig_is_made_anew_with_another_token, KUBECONFIGS)
+TEST(a_lost_kubeconfig_is_made_anew_with_another_token)
 {
-    const char *before = text_of("users"), *own = text_of(KUBECONFIGS[_i]);
+    const char *before = text_of("users"), *own = text_of("admin.kubeconfig");
     struct users *users;
     struct error err = { 0 };
 
     (void)add(arena_strdup(init_arena, "eve"));
-    ck_assert_int_eq(unlink(init_path_of(KUBECONFIGS[_i])), 0);
+    ck_assert_int_eq(unlink(init_path_of("admin.kubeconfig")), 0);
     ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
-    ck_assert_str_ne(text_of(KUBECONFIGS[_i]), own);
+    ck_assert_str_ne(text_of("admin.kubeconfig"), own);
     ck_assert_str_ne(text_of("users"), before);
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
-    ck_assert_uint_eq(users_len(users), 3); /* the token of before is nobody's */
+    ck_assert_uint_eq(users_len(users), 2); /* the token of before is nobody's */
     users_unref(users);
-    for (size_t i = 0; i < ARRAY_LEN(KUBECONFIGS); i++)
-        ck_assert_int_eq(init_check_kubeconfig(init_arena, &init_settings, KUBECONFIGS[i], &err),
-                         0);
+    ck_assert_int_eq(init_check_kubeconfig(init_arena, &init_settings, &err), 0);
 }
 
-TEST_EACH(a_kubeconfig_of_no_use_is_not_ready_to_serve, KUBECONFIGS)
+TEST(a_kubeconfig_of_no_use_is_not_ready_to_serve)
 {
-    const char *own = text_of(KUBECONFIGS[_i]);
+    const char *own = text_of("admin.kubeconfig");
     struct error err = { 0 };
 
     init_settings.data_dir = arena_printf(init_arena, "%s-2", init_settings.data_dir);
     ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
-    ck_assert_int_eq(data_dir_write(init_arena, init_path_of(KUBECONFIGS[_i]), own, &err), 0);
+    ck_assert_int_eq(data_dir_write(init_arena, init_path_of("admin.kubeconfig"), own, &err), 0);
     ck_assert_int_eq(init_run(init_arena, &init_settings, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message,
                      arena_printf(init_arena,
                                   "'%s' trusts another authority than ca/ca.crt: remove it and run "
                                   "init, which makes it anew",
-                                  init_path_of(KUBECONFIGS[_i])));
-    ck_assert_int_eq(unlink(init_path_of(KUBECONFIGS[_i])), 0);
+                                  init_path_of("admin.kubeconfig")));
+    ck_assert_int_eq(unlink(init_path_of("admin.kubeconfig")), 0);
     ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
     ck_assert_int_eq(data_dir_write(init_arena, init_path_of("users"),
-                                    "eve view certificate\nadmin admin certificate\n"
-                                    "propeller-controller admin certificate\n",
+                                    "eve view 0123456789abcdef0123456789abcdef0123456789abcdef"
+                                    "0123456789abcdef\n",
                                     &err),
                      0);
-    ck_assert_int_eq(init_check_kubeconfig(init_arena, &init_settings, KUBECONFIGS[_i], &err),
-                     -ERROR_INVALID);
+    ck_assert_int_eq(init_check_kubeconfig(init_arena, &init_settings, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message,
                      arena_printf(init_arena,
                                   "'%s' has a token of nobody in users: remove it and run init, "
                                   "which makes it anew",
-                                  init_path_of(KUBECONFIGS[_i])));
+                                  init_path_of("admin.kubeconfig")));
 }
 
 TEST(who_cannot_be_told_of_his_kubeconfig_is_not_added)

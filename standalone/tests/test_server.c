@@ -10,11 +10,8 @@
 
 #include <sys/socket.h>
 
-#include "certs/make.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
-#include "common/kube/client.h"
-#include "common/net/http_listen.h"
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
@@ -386,9 +383,9 @@ TEST_TIMES(one_user_leaves_room_for_the_others, 2)
 {
     static const char *const LINES[] = { "", "Impersonate-User: viewer\r\n" };
     const char *user = _i ? "admin" : "viewer", *answer;
-    int own[6], fds[4], status;
+    int own[4], fds[4], status;
 
-    server_serve((struct server_options){ .max_connections = 16, .unlimited = "editor" });
+    server_serve((struct server_options){ .max_connections = 16 });
     capture_start(STDERR_FILENO);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         fds[i] = watch_as(user, LINES[i % 2 * (size_t)_i]);
@@ -592,98 +589,4 @@ TEST(requests_that_are_half_said_make_room)
         close(fds[i]);
     }
     ck_assert_int_eq(ended, 1);
-}
-
-/* --- the controller of the same process -------------------------------------------------------- */
-
-#define YEAR_US (INT64_C(365) * 24 * 60 * 60 * 1000000)
-
-/* What is served was made at now + offset, and holds for a year. */
-static struct cert_pair make_served(int64_t offset_us)
-{
-    const char *names[] = { "elsewhere.example" };
-    const struct cert_names wanted = { names, ARRAY_LEN(names) };
-    int64_t made_us = clock_wall_us(&CLOCK_SYSTEM) + offset_us;
-    struct cert_pair ca, leaf;
-    struct error err;
-
-    ck_assert_int_eq(cert_make_ca(test_arena, made_us, YEAR_US, &ca, &err), 0);
-    ck_assert_int_eq(cert_make_leaf(test_arena, &ca, &wanted, made_us, YEAR_US, &leaf, &err), 0);
-    return leaf;
-}
-
-/* Its kubeconfig leads to another server, by way of a proxy, and trusts nobody. */
-static struct kube_config *load_pinned(const char *pin)
-{
-    static const char TEXT[] = "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
-                               "clusters:\n- name: a\n  cluster:\n"
-                               "    server: https://192.0.2.1:6443\n"
-                               "    proxy-url: http://192.0.2.2:3128\n"
-                               "users:\n- name: a\n  user: {token: admin}\n"
-                               "contexts:\n- name: a\n  context: {cluster: a, user: a}\n";
-    struct kube_config *config;
-    const char *host;
-    struct error err;
-
-    ck_assert_msg(kube_config_load(temp_file(test_arena, temp_dir(test_arena), "config", TEXT),
-                                   &config, &err) == 0,
-                  "%s", err.message);
-    ck_assert_int_eq(server_host(api_server, test_arena, &host, &err), 0);
-    ck_assert_msg(
-        kube_config_pin(config, arena_printf(test_arena, "https://%s", host), pin, &err) == 0, "%s",
-        err.message);
-    return config;
-}
-
-static int probe_pinned(const char *pin)
-{
-    CLEANUP(kube_config_destroyp) struct kube_config *config = load_pinned(pin);
-    struct kube_client *client = kube_client_create(config, A_MOMENT_MS);
-    struct error err;
-    int r = kube_probe(client, CONFIGMAPS, &err);
-
-    kube_client_destroy(client);
-    return r;
-}
-
-static const int64_t MADE_AT_US[] = { 0, YEAR_US, 10 * YEAR_US, -YEAR_US / 2, -2 * YEAR_US };
-
-TEST_EACH(its_controller_finds_it_whatever_the_clock_says, MADE_AT_US)
-{
-    const struct cert_pair served = make_served(MADE_AT_US[_i]);
-
-    server_serve((struct server_options){ .cert_pem = served.cert, .key_pem = served.key });
-    ck_assert_int_eq(probe_pinned(served.cert), 0);
-}
-
-TEST(its_controller_asks_no_server_with_another_key)
-{
-    const struct cert_pair served = make_served(0), other = make_served(0);
-
-    server_serve((struct server_options){ .cert_pem = served.cert, .key_pem = served.key });
-    ck_assert_int_eq(probe_pinned(other.cert), -ERROR_UNAVAILABLE);
-    ck_assert_int_eq(probe_pinned(served.cert), 0);
-}
-
-static const struct {
-    const char *listens, *asks; /* the port is behind it */
-} HOSTS[] = {
-    { ":0", "127.0.0.1:" },          { "0.0.0.0:0", "127.0.0.1:" }, { "127.0.0.1:0", "127.0.0.1:" },
-    { "127.9.8.7:0", "127.9.8.7:" }, { "localhost:0", NULL },
-};
-
-TEST_EACH(a_listener_is_found_at_its_own_address, HOSTS)
-{
-    const char *host;
-    struct error err;
-    unsigned port;
-    int fd;
-
-    ck_assert_int_eq(http_listen(HOSTS[_i].listens, &fd, &port, &err), 0);
-    ck_assert_int_eq(http_listen_host(test_arena, fd, &host, &err), 0);
-    if (HOSTS[_i].asks)
-        ck_assert_str_eq(host, arena_printf(test_arena, "%s%u", HOSTS[_i].asks, port));
-    else
-        ck_assert(str_has_suffix(host, arena_printf(test_arena, ":%u", port)));
-    close(fd);
 }

@@ -1,0 +1,84 @@
+#include "standalone/server/in_process.h"
+
+#include <string.h>
+
+static void ask(const struct in_process *self, struct arena *arena,
+                const struct http_request *request, struct api_reply *ret)
+{
+    const char *question = strchr(request->path, '?');
+    const struct api_request inner = {
+        .method = request->method,
+        .path = question ? arena_strndup(arena, request->path, (size_t)(question - request->path))
+                         : request->path,
+        .query = question ? question + 1 : "",
+        .content_type = request->content_type,
+        .accept = request->accept,
+        .user_agent = self->user_agent,
+        .body = request->body ? request->body : "",
+        .body_len = request->body_len,
+        .user = &self->user,
+    };
+
+    api_handle(self->api, arena, &inner, ret);
+}
+
+static struct http_response response_of(const struct api_reply *reply)
+{
+    return (struct http_response){ .status = reply->status,
+                                   .retry_after_ms = reply->retry_after_s * 1000,
+                                   .body = reply->body ? reply->body : "",
+                                   .body_len = reply->body ? reply->body_len : 0 };
+}
+
+int in_process_roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                         struct http_response *ret, struct error *err UNUSED)
+{
+    struct api_reply reply;
+
+    ask(ctx, arena, request, &reply);
+    api_watch_close(reply.watch);
+    *ret = response_of(&reply);
+    return 0;
+}
+
+static int next_line(void *watch, struct arena *arena, const char **ret, size_t *ret_len)
+{
+    return api_watch_next(watch, arena, ret, ret_len);
+}
+
+static uint32_t wait_ms(void *watch)
+{
+    return api_watch_wait_ms(watch);
+}
+
+static void set_notify(void *watch, void (*notify)(void *ctx), void *ctx)
+{
+    api_watch_set_notify(watch, notify, ctx);
+}
+
+static void close_watch(void *watch)
+{
+    api_watch_close(watch);
+}
+
+static void get(void *ctx, struct arena *arena, const char *path, struct http_response *ret,
+                struct http_stream *ret_stream)
+{
+    const struct http_request request = { .method = "GET", .path = path };
+    struct api_reply reply;
+
+    ask(ctx, arena, &request, &reply);
+    *ret = response_of(&reply);
+    *ret_stream = (struct http_stream){ 0 };
+    if (reply.watch)
+        *ret_stream = (struct http_stream){ .ctx = reply.watch,
+                                            .next = next_line,
+                                            .wait_ms = wait_ms,
+                                            .set_notify = set_notify,
+                                            .close = close_watch };
+}
+
+struct kube_in_process in_process_of(struct in_process *self)
+{
+    return (struct kube_in_process){ .ctx = self, .roundtrip = in_process_roundtrip, .get = get };
+}
