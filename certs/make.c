@@ -184,41 +184,6 @@ static int read_ca(const struct cert_pair *ca, int64_t now_us, X509 **ret, EVP_P
     return 0;
 }
 
-/* A certificate with a key of its own, signed by the authority. */
-struct order {
-    const struct cert_pair *ca;
-    const char *subject;
-    const struct extension *extensions;
-    size_t len;
-    int64_t now_us, lifetime_us;
-};
-
-static int make_signed(struct arena *arena, const struct order *order, struct cert_pair *ret,
-                       struct error *err)
-{
-    CLEANUP(X509_freep) X509 *issuer = NULL;
-    CLEANUP(EVP_PKEY_freep) EVP_PKEY *issuer_key = NULL;
-    int64_t now_us = order->now_us, lifetime_us = order->lifetime_us, end_us = 0;
-
-    int r = read_ca(order->ca, now_us, &issuer, &issuer_key, &end_us, err);
-    if (r < 0)
-        return r;
-    if (lifetime_us > end_us - now_us)
-        lifetime_us = end_us - now_us;
-
-    CLEANUP(EVP_PKEY_freep) EVP_PKEY *key = EVP_EC_gen(CURVE);
-    CLEANUP(X509_freep) X509 *certificate = X509_new();
-    if (!key || !certificate || X509_set_version(certificate, X509_VERSION_3) != 1 ||
-        !set_serial(certificate) || !set_subject(certificate, order->subject) ||
-        X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) != 1 ||
-        !set_times(certificate, now_us - cert_skew_us(lifetime_us), now_us + lifetime_us) ||
-        X509_set_pubkey(certificate, key) != 1 ||
-        !add_extensions(certificate, issuer, order->extensions, order->len) ||
-        X509_sign(certificate, issuer_key, EVP_sha256()) <= 0)
-        return failed(err, "make certificate");
-    return write_pair(arena, certificate, key, ret, err);
-}
-
 int cert_make_leaf(struct arena *arena, const struct cert_pair *ca, const struct cert_names *names,
                    int64_t now_us, int64_t lifetime_us, struct cert_pair *ret, struct error *err)
 {
@@ -230,36 +195,27 @@ int cert_make_leaf(struct arena *arena, const struct cert_pair *ca, const struct
         { NID_authority_key_identifier, "keyid:always" },
         { NID_subject_alt_name, NULL },
     };
-    const struct order order = { .ca = ca,
-                                 .subject = "propeller-webhook",
-                                 .extensions = extensions,
-                                 .len = ARRAY_LEN(extensions),
-                                 .now_us = now_us,
-                                 .lifetime_us = lifetime_us };
+    CLEANUP(X509_freep) X509 *issuer = NULL;
+    CLEANUP(EVP_PKEY_freep) EVP_PKEY *issuer_key = NULL;
+    int64_t end_us = 0;
 
     int r = names_text(arena, names, &extensions[ARRAY_LEN(extensions) - 1].value, err);
-    return r < 0 ? r : make_signed(arena, &order, ret, err);
-}
+    if (r == 0)
+        r = read_ca(ca, now_us, &issuer, &issuer_key, &end_us, err);
+    if (r < 0)
+        return r;
+    if (lifetime_us > end_us - now_us)
+        lifetime_us = end_us - now_us;
 
-int cert_make_client(struct arena *arena, const struct cert_pair *ca, const char *name,
-                     int64_t now_us, int64_t lifetime_us, struct cert_pair *ret, struct error *err)
-{
-    static const struct extension EXTENSIONS[] = {
-        { NID_basic_constraints, "critical,CA:FALSE" },
-        { NID_key_usage, "critical,digitalSignature" },
-        { NID_ext_key_usage, "clientAuth" },
-        { NID_subject_key_identifier, "hash" },
-        { NID_authority_key_identifier, "keyid:always" },
-    };
-    const struct order order = { .ca = ca,
-                                 .subject = name,
-                                 .extensions = EXTENSIONS,
-                                 .len = ARRAY_LEN(EXTENSIONS),
-                                 .now_us = now_us,
-                                 .lifetime_us = lifetime_us };
-
-    if (!*name || strlen(name) > CERT_MAX_CLIENT_NAME)
-        return error_set(err, ERROR_INVALID, "the name in a certificate has 1 to %d bytes",
-                         CERT_MAX_CLIENT_NAME);
-    return make_signed(arena, &order, ret, err);
+    CLEANUP(EVP_PKEY_freep) EVP_PKEY *key = EVP_EC_gen(CURVE);
+    CLEANUP(X509_freep) X509 *certificate = X509_new();
+    if (!key || !certificate || X509_set_version(certificate, X509_VERSION_3) != 1 ||
+        !set_serial(certificate) || !set_subject(certificate, "propeller-webhook") ||
+        X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) != 1 ||
+        !set_times(certificate, now_us - cert_skew_us(lifetime_us), now_us + lifetime_us) ||
+        X509_set_pubkey(certificate, key) != 1 ||
+        !add_extensions(certificate, issuer, extensions, ARRAY_LEN(extensions)) ||
+        X509_sign(certificate, issuer_key, EVP_sha256()) <= 0)
+        return failed(err, "make certificate");
+    return write_pair(arena, certificate, key, ret, err);
 }

@@ -45,8 +45,3 @@ int cert_make_ca(struct arena *arena, int64_t now_us, int64_t lifetime_us, struc
 int cert_make_leaf(struct arena *arena, const struct cert_pair *ca, const struct cert_names *names,
                    int64_t now_us, int64_t lifetime_us, struct cert_pair *ret,
                    struct error *err) MUST_CHECK;
-/* Of a client: name is its common name, 1 to CERT_MAX_CLIENT_NAME bytes. Errors as cert_make_leaf's. */
-#define CERT_MAX_CLIENT_NAME 64
-int cert_make_client(struct arena *arena, const struct cert_pair *ca, const char *name,
-                     int64_t now_us, int64_t lifetime_us, struct cert_pair *ret,
-                     struct error *err) MUST_CHECK;

@@ -42,10 +42,6 @@ int http_daemon_start(struct http_server *server, const char *cert_pem, const ch
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
         { MHD_OPTION_END, 0, NULL },
     };
-    struct MHD_OptionItem clients[] = {
-        { MHD_OPTION_HTTPS_MEM_TRUST, 0, server->client_ca },
-        { MHD_OPTION_END, 0, NULL },
-    };
     struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
 
     server->mhd = MHD_start_daemon(
@@ -55,8 +51,7 @@ int http_daemon_start(struct http_server *server, const char *cert_pem, const ch
         http_request_end, server, MHD_OPTION_NOTIFY_CONNECTION, http_connection_changed, server,
         MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_ARRAY,
         options->threads > 1 && !options->thread_per_connection ? threads : none, MHD_OPTION_ARRAY,
-        cert_pem ? tls : none, MHD_OPTION_ARRAY, cert_pem && server->client_ca ? clients : none,
-        MHD_OPTION_END);
+        cert_pem ? tls : none, MHD_OPTION_END);
     return server->mhd ? 0 : error_set(err, ERROR_INTERNAL, "start HTTP server");
 }
 

@@ -18,9 +18,9 @@
 
 /* http_pair.c; NULL: no TLS, which all of them accept. Any thread. */
 struct http_pair;
-/* ERROR_INVALID: the two are not a usable pair. client_ca: NULL: clients are asked for no certificate. */
-int http_pair_create(const char *cert_pem, const char *key_pem, const char *client_ca,
-                     struct http_pair **ret, struct error *err) MUST_CHECK;
+/* ERROR_INVALID: the two are not a usable pair. */
+int http_pair_create(const char *cert_pem, const char *key_pem, struct http_pair **ret,
+                     struct error *err) MUST_CHECK;
 struct http_pair *http_pair_ref(struct http_pair *pair);
 void http_pair_unref(struct http_pair *pair);
 /* Before the handshake. pair must outlive the connection. */
@@ -88,7 +88,6 @@ struct http_server {
     int listen_fd;
     unsigned port;
     int wake_fd;
-    char *client_ca; /* NULL: none */
     pthread_t acceptor;
 
     pthread_mutex_t lock; /* for everything below */
@@ -166,7 +165,6 @@ struct MHD_Response *http_stream_create(const struct http_stream *stream,
                                         struct MHD_Connection *connection);
 
 /* http_request.c */
-struct MHD_Connection *http_request_connection(struct http_request *request);
 struct http_server *http_request_server(struct http_request *request);
 /* Its room is the caller's to return. NULL: it has none. */
 char *http_request_take_body(struct http_request *request, size_t *ret_len, size_t *ret_counted);

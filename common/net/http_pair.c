@@ -20,25 +20,17 @@ static gnutls_datum_t datum_of(const char *text)
                              .size = (unsigned)strlen(text) };
 }
 
-static bool load(struct http_pair *pair, const char *cert_pem, const char *key_pem,
-                 const char *client_ca)
+static bool load(struct http_pair *pair, const char *cert_pem, const char *key_pem)
 {
     const gnutls_datum_t cert = datum_of(cert_pem), key = datum_of(key_pem);
 
-    if (gnutls_certificate_allocate_credentials(&pair->credentials) < 0 ||
-        gnutls_certificate_set_x509_key_mem(pair->credentials, &cert, &key, GNUTLS_X509_FMT_PEM) <
-            0)
-        return false;
-    if (!client_ca)
-        return true;
-
-    const gnutls_datum_t ca = datum_of(client_ca);
-
-    return gnutls_certificate_set_x509_trust_mem(pair->credentials, &ca, GNUTLS_X509_FMT_PEM) >= 0;
+    return gnutls_certificate_allocate_credentials(&pair->credentials) >= 0 &&
+           gnutls_certificate_set_x509_key_mem(pair->credentials, &cert, &key,
+                                               GNUTLS_X509_FMT_PEM) >= 0;
 }
 
-int http_pair_create(const char *cert_pem, const char *key_pem, const char *client_ca,
-                     struct http_pair **ret, struct error *err)
+int http_pair_create(const char *cert_pem, const char *key_pem, struct http_pair **ret,
+                     struct error *err)
 {
     if (!cert_pem || !key_pem)
         return error_set(err, ERROR_INVALID, "certificate and key are only of use together");
@@ -46,7 +38,7 @@ int http_pair_create(const char *cert_pem, const char *key_pem, const char *clie
     struct http_pair *pair = xcalloc(1, sizeof(*pair));
 
     atomic_init(&pair->refs, 1);
-    if (!load(pair, cert_pem, key_pem, client_ca)) {
+    if (!load(pair, cert_pem, key_pem)) {
         http_pair_unref(pair);
         return error_set(err, ERROR_INVALID, "certificate and key are not a usable pair");
     }

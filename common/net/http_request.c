@@ -260,11 +260,6 @@ static enum MHD_Result take_bytes(struct MHD_Connection *connection, struct http
     return MHD_YES;
 }
 
-struct MHD_Connection *http_request_connection(struct http_request *request)
-{
-    return request->mhd;
-}
-
 struct http_server *http_request_server(struct http_request *request)
 {
     return request->server;
@@ -362,42 +357,4 @@ void http_request_set_known(const struct http_server_request *request)
 bool http_request_is_gone(const struct http_server_request *request)
 {
     return request->request && http_connection_is_gone(request->request->mhd);
-}
-
-struct header_search {
-    struct arena *arena;
-    const char *prefix;
-    struct http_header *items;
-    size_t len, room;
-};
-
-static enum MHD_Result add_header(void *ctx, enum MHD_ValueKind kind UNUSED, const char *name,
-                                  const char *value)
-{
-    struct header_search *search = ctx;
-
-    if (strncasecmp(name, search->prefix, strlen(search->prefix)) != 0)
-        return MHD_YES;
-    if (search->len == search->room) {
-        struct http_header *old = search->items;
-
-        search->room = search->room ? 2 * search->room : 4;
-        search->items = arena_array(search->arena, struct http_header, search->room);
-        if (search->len)
-            memcpy(search->items, old, search->len * sizeof(*old));
-    }
-    search->items[search->len++] = (struct http_header){ name, value ? value : "" };
-    return MHD_YES;
-}
-
-size_t http_request_headers(const struct http_server_request *request, struct arena *arena,
-                            const char *prefix, const struct http_header **ret)
-{
-    struct header_search search = { .arena = arena, .prefix = prefix };
-
-    if (request->request)
-        (void)MHD_get_connection_values(request->request->mhd, MHD_HEADER_KIND, add_header,
-                                        &search);
-    *ret = search.items;
-    return search.len;
 }

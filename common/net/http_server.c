@@ -31,7 +31,7 @@ static void fill_defaults(struct http_server_options *options)
         options->max_bodies = options->max_body; /* it would wait for ever */
     if (!options->request_timeout_ms)
         options->request_timeout_ms = DEFAULT_REQUEST_TIMEOUT_MS;
-    options->address = options->cert_pem = options->key_pem = options->client_ca_pem = NULL;
+    options->address = options->cert_pem = options->key_pem = NULL;
 }
 
 static void release(struct http_server *server)
@@ -43,7 +43,6 @@ static void release(struct http_server *server)
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
     http_pair_unref(server->pair);
-    free(server->client_ca);
     free(server);
 }
 
@@ -69,15 +68,13 @@ int http_server_start(const struct http_server_options *options, struct http_ser
     server->listen_fd = -1;
     server->wake_fd = -1;
     server->options = *options;
-    server->client_ca = options->client_ca_pem ? xstrdup(options->client_ca_pem) : NULL;
     fill_defaults(&server->options);
     pthread_mutex_init(&server->lock, NULL);
     cond_init(&server->changed);
 
     int r = http_listen(options->address, &server->listen_fd, &server->port, err);
     if (r == 0 && (options->cert_pem || options->key_pem))
-        r = http_pair_create(options->cert_pem, options->key_pem, server->client_ca, &server->pair,
-                             err);
+        r = http_pair_create(options->cert_pem, options->key_pem, &server->pair, err);
     if (r == 0)
         r = http_daemon_start(server, options->cert_pem, options->key_pem, err);
     if (r == 0)
@@ -126,7 +123,7 @@ int http_server_set_pair(struct http_server *server, const char *cert_pem, const
                          struct error *err)
 {
     struct http_pair *pair;
-    int r = http_pair_create(cert_pem, key_pem, server->client_ca, &pair, err);
+    int r = http_pair_create(cert_pem, key_pem, &pair, err);
     if (r < 0)
         return r;
 

@@ -106,9 +106,6 @@ struct http_server_options {
      * longer. */
     uint32_t min_rate;
     const char *cert_pem, *key_pem; /* both: HTTPS, TLS 1.2 and later */
-    /* With them: clients are asked for a certificate by these authorities, and need none
-     * (http_request_peer). NULL: nobody is asked */
-    const char *client_ca_pem;
 };
 
 struct http_server;
@@ -132,25 +129,8 @@ void http_server_wake(struct http_server *server, uint64_t id);
 
 /* Its client has said who it is, and that is true. */
 void http_request_set_known(const struct http_server_request *request);
-/* Headers whose names begin with prefix, in whatever case, as they were sent; in the arena. */
-size_t http_request_headers(const struct http_server_request *request, struct arena *arena,
-                            const char *prefix, const struct http_header **ret);
-
 /* In the handler: its client has closed the connection, or its half of it, and hears no answer. */
 bool http_request_is_gone(const struct http_server_request *request);
-
-/* The certificate that the client has the key of. */
-#define HTTP_PEER_GROUPS 32
-struct http_peer {
-    const char *problem; /* why it is not to be trusted: authority, time, purpose; NULL: it is */
-    const char *name;    /* common name, "" without */
-    const char
-        *groups[HTTP_PEER_GROUPS + 1]; /* organizations, ended by NULL; more of them do not count */
-    char hash[65];                     /* SHA-256 of its DER */
-};
-/* Strings in the arena. false: there is none. */
-bool http_request_peer(const struct http_server_request *request, struct arena *arena,
-                       struct http_peer *ret);
 
 /* A body that outlives its request; it counts in max_bodies until it is released, which must be before
  * the server is stopped. */

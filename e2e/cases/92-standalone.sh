@@ -98,25 +98,14 @@ expect_eq "what was in the namespace" 0 "$(k get tasks,proplets --all-namespaces
 expect_eq "without a token" 401 "$(curl -s -o /dev/null -w '%{http_code}' --cacert "$CLUSTER/data/ca/ca.crt" \
     "https://127.0.0.1:$APISERVER_PORT/api/v1/secrets")"
 "$STANDALONE_BIN" add-user "${STANDALONE_OPTIONS[@]}" --name looker --role view >"$PART/looker.kubeconfig"
-"$STANDALONE_BIN" add-user "${STANDALONE_OPTIONS[@]}" --name bearer --role edit --certificate >"$PART/bearer.kubeconfig"
 looker() { "$KUBECTL" --kubeconfig "$PART/looker.kubeconfig" "$@"; }
-bearer() { "$KUBECTL" --kubeconfig "$PART/bearer.kubeconfig" "$@"; }
 said=$(looker get secrets -A 2>&1) && fail "sees Secrets"
 expect_match "a view" 'User "looker" cannot list resource "secrets"' "$said"
 looker get tasks -A >/dev/null
-expect_match "a certificate" 'propeller:edit.*bearer' "$(bearer auth whoami -o jsonpath='{.status.userInfo}')"
-bearer -n default create configmap by-certificate >/dev/null
 expect_eq "may" no "$(looker auth can-i create tasks || true)"
-expect_eq "may as another" no "$(k auth can-i create tasks --as looker || true)"
-said=$(k -n default create configmap x --as looker 2>&1) && fail "as a view"
-expect_match "as another" 'User "looker" cannot create resource "configmaps"' "$said"
-said=$(looker get tasks --as admin 2>&1) && fail "as an admin"
-expect_match "as an admin" 'User "looker" cannot impersonate resource "users"' "$said"
 # Who is removed is locked out at once.
-sed -i '/^looker /d; /^bearer /d' "$CLUSTER/data/users"
+sed -i '/^looker /d' "$CLUSTER/data/users"
 said=$(looker get tasks -A 2>&1) && fail "is still let in"
-expect_match "removed" 'Unauthorized|provide credentials' "$said"
-said=$(bearer get tasks -A 2>&1) && fail "is still let in"
 expect_match "removed" 'Unauthorized|provide credentials' "$said"
 stop standalone TERM
 

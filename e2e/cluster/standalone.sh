@@ -35,7 +35,9 @@ standalone_prepare() {
     printf '%s=%s\n' APISERVER_PORT "$APISERVER_PORT" AUDIT_PORT "$AUDIT_PORT" >"$CLUSTER/ports"
     standalone_options
     "$STANDALONE_BIN" init "${STANDALONE_OPTIONS[@]}"
-    cp "$CLUSTER/data/admin.kubeconfig" "$CLUSTER/data/controller.kubeconfig" "$CLUSTER/data/ca"/ca.{crt,key} "$CLUSTER/"
+    cp "$CLUSTER/data/admin.kubeconfig" "$CLUSTER/data/ca"/ca.{crt,key} "$CLUSTER/"
+    # for controllers that are processes of their own
+    "$STANDALONE_BIN" add-user "${STANDALONE_OPTIONS[@]}" --name propeller-controller --role admin >"$CLUSTER/controller.kubeconfig"
 }
 standalone_options() { STANDALONE_OPTIONS=(--data-dir "$CLUSTER/data" --address "127.0.0.1:$APISERVER_PORT"); }
 

@@ -9,16 +9,15 @@
  *   propeller.db            the store
  *   users                   who may come in (standalone/server/users.h)
  *   ca/ca.crt, ca/ca.key    the authority
- *   client-ca/ca.crt, ca.key  the authority of users' certificates: it signs nothing else
  *   tls/tls.crt, tls.key    what is served, renewed at a start when a third of its life is left
  *   admin.kubeconfig        for kubectl
  *
- * controller.kubeconfig is of an earlier version: nothing reads it, but its token may still count.
+ * controller.kubeconfig and client-ca/ are of an earlier version: nothing reads them, but the token of the first may
+ * still count.
  */
 #define DATA_DIR_STORE "propeller.db"
 #define DATA_DIR_USERS "users"
 #define DATA_DIR_CA "ca"
-#define DATA_DIR_CLIENT_CA "client-ca"
 #define DATA_DIR_TLS "tls"
 #define DATA_DIR_ADMIN "admin.kubeconfig"
 #define DATA_DIR_CONTROLLER "controller.kubeconfig"
@@ -61,16 +60,6 @@ struct data_dir_names {
 int data_dir_keep_certificates(struct arena *arena, const char *directory,
                                const struct data_dir_names *names, bool may_begin,
                                const struct clock *clock, struct error *err) MUST_CHECK;
-
-/* The authority of client certificates: made where there is none yet. ERROR_INVALID: it cannot be read, or is
- * lost and users have certificates of it. */
-struct cert_pair;
-int data_dir_keep_client_ca(struct arena *arena, const char *directory, const struct clock *clock,
-                            struct cert_pair *ret, struct error *err) MUST_CHECK;
-/* A certificate for a user, and the SHA-256 of it (hexadecimal, in the arena). */
-int data_dir_make_client(struct arena *arena, const char *directory, const char *name,
-                         const struct clock *clock, struct cert_pair *ret, const char **ret_hash,
-                         struct error *err) MUST_CHECK;
 
 /*
  * That nobody but the owner, who is root or the user of this process, can write what decides who comes in or

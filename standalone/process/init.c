@@ -200,10 +200,8 @@ int init_check_kubeconfig(struct arena *arena, const struct standalone_settings 
     return r < 0 ? r : check_token(arena, settings, config, path, err);
 }
 
-/* credentials: lines of YAML below a user. */
 static int make_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
-                           const char *user, const char *credentials, const char **ret,
-                           struct error *err)
+                           const char *user, const char *token, const char **ret, struct error *err)
 {
     const char *ca = NULL, *url = NULL;
     int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_CA "/ca.crt"),
@@ -218,11 +216,11 @@ static int make_kubeconfig(struct arena *arena, const struct standalone_settings
                         "apiVersion: v1\nkind: Config\n"
                         "clusters:\n- name: propeller\n  cluster:\n    server: %s\n"
                         "    certificate-authority-data: %s\n"
-                        "users:\n- name: %s\n  user:\n%s"
+                        "users:\n- name: %s\n  user:\n    token: %s\n"
                         "contexts:\n- name: propeller\n  context:\n    cluster: propeller\n"
                         "    user: %s\n    namespace: default\n"
                         "current-context: propeller\n",
-                        url, base64_encode(arena, ca, strlen(ca)), user, credentials, user);
+                        url, base64_encode(arena, ca, strlen(ca)), user, token, user);
     return 0;
 }
 
@@ -249,8 +247,7 @@ static bool has_user(const char *users, const char *name)
     return false;
 }
 
-/* The lines of others, and of certificates. */
-static const char *without_tokens_of(struct arena *arena, const char *users, const char *name)
+static const char *without_lines_of(struct arena *arena, const char *users, const char *name)
 {
     char *text = arena_alloc(arena, strlen(users) + 1, 1);
     size_t at = 0;
@@ -258,8 +255,7 @@ static const char *without_tokens_of(struct arena *arena, const char *users, con
     for (size_t len; *users; users += len) {
         len = strcspn(users, "\n");
         len += users[len] == '\n';
-        if (has_user(arena_strndup(arena, users, len), name) &&
-            !memmem(users, len, "certificate", strlen("certificate")))
+        if (has_user(arena_strndup(arena, users, len), name))
             continue;
         memcpy(text + at, users, len);
         at += len;
@@ -268,36 +264,18 @@ static const char *without_tokens_of(struct arena *arena, const char *users, con
     return text;
 }
 
-/* What a user shows, as YAML, and the line that it is known by. */
-struct new_credentials {
-    const char *yaml, *line;
+/* What the user shows, and the line that it is known by. */
+struct new_user {
+    const char *kubeconfig, *line;
 };
 
-static int make_token(struct arena *arena, const char *name, enum role role,
-                      struct new_credentials *ret, struct error *err)
+static int make_user(struct arena *arena, const struct standalone_settings *settings,
+                     const char *name, enum role role, struct new_user *ret, struct error *err)
 {
     const char *token = users_make_token(arena);
+    int r = users_line(arena, name, role, token, &ret->line, err);
 
-    ret->yaml = arena_printf(arena, "    token: %s\n", token);
-    return users_line(arena, name, role, token, &ret->line, err);
-}
-
-static int make_certificate(struct arena *arena, const struct standalone_settings *settings,
-                            const char *name, enum role role, struct new_credentials *ret,
-                            struct error *err)
-{
-    struct cert_pair pair = { NULL, NULL };
-    const char *hash;
-
-    int r = users_certificate_line(arena, name, role, "", &ret->line, err); /* the name first */
-    if (r == 0)
-        r = data_dir_make_client(arena, settings->data_dir, name, &CLOCK_SYSTEM, &pair, &hash, err);
-    if (r != 0)
-        return r;
-    ret->yaml = arena_printf(arena, "    client-certificate-data: %s\n    client-key-data: %s\n",
-                             base64_encode(arena, pair.cert, strlen(pair.cert)),
-                             base64_encode(arena, pair.key, strlen(pair.key)));
-    return users_certificate_line(arena, name, role, hash, &ret->line, err);
+    return r == 0 ? make_kubeconfig(arena, settings, name, token, &ret->kubeconfig, err) : r;
 }
 
 static int print(const char *kubeconfig, struct error *err)
@@ -335,20 +313,17 @@ static int read_known(struct arena *arena, const struct standalone_settings *set
 static int add_user(struct arena *arena, const struct standalone_settings *settings, enum role role,
                     struct error *err)
 {
-    struct new_credentials credentials;
-    const char *users, *kubeconfig = NULL, *name = settings->name;
+    const char *users, *name = settings->name;
+    struct new_user user;
 
     int r = read_known(arena, settings, &users, err);
     if (r == 0 && has_user(users, name))
         return error_set(err, ERROR_EXISTS, "there is a user '%s' already", name);
     if (r == 0)
-        r = settings->certificate ? make_certificate(arena, settings, name, role, &credentials, err)
-                                  : make_token(arena, name, role, &credentials, err);
+        r = make_user(arena, settings, name, role, &user, err);
     if (r == 0)
-        r = make_kubeconfig(arena, settings, name, credentials.yaml, &kubeconfig, err);
-    if (r == 0)
-        r = print(kubeconfig, err);
-    return r == 0 ? write_users(arena, settings, users, credentials.line, err) : r;
+        r = print(user.kubeconfig, err);
+    return r == 0 ? write_users(arena, settings, users, user.line, err) : r;
 }
 
 /* --- those of init ---------------------------------------------------------------------------- */
@@ -358,17 +333,13 @@ static int add_user(struct arena *arena, const struct standalone_settings *setti
 static int make_admin(struct arena *arena, const struct standalone_settings *settings,
                       const char *users, struct error *err)
 {
-    struct new_credentials credentials;
-    const char *kubeconfig = NULL;
+    struct new_user user;
+    int r = make_user(arena, settings, ADMIN, ROLE_ADMIN, &user, err);
 
-    int r = make_token(arena, ADMIN, ROLE_ADMIN, &credentials, err);
     if (r == 0)
-        r = make_kubeconfig(arena, settings, ADMIN, credentials.yaml, &kubeconfig, err);
-    if (r == 0)
-        r = write_users(arena, settings, without_tokens_of(arena, users, ADMIN), credentials.line,
-                        err);
+        r = write_users(arena, settings, without_lines_of(arena, users, ADMIN), user.line, err);
     return r == 0 ? data_dir_write(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN),
-                                   kubeconfig, err)
+                                   user.kubeconfig, err)
                   : r;
 }
 
@@ -399,17 +370,6 @@ static int keep_admin_alone(struct arena *arena, const struct standalone_setting
     return r;
 }
 
-static int make_all(struct arena *arena, const struct standalone_settings *settings,
-                    struct error *err)
-{
-    struct cert_pair client_ca = { NULL, NULL };
-
-    int r = init_keep_certificates(arena, settings, true, err);
-    if (r == 0)
-        r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
-    return r == 0 ? keep_admin_alone(arena, settings, err) : r;
-}
-
 int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
 {
     const char *url;
@@ -418,7 +378,9 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
     if (r == 0)
         r = data_dir_check_modes(arena, settings->data_dir, err);
     if (r == 0)
-        r = make_all(arena, settings, err);
+        r = init_keep_certificates(arena, settings, true, err);
+    if (r == 0)
+        r = keep_admin_alone(arena, settings, err);
     if (r == 0)
         printf("ready to serve. Then:\n\n    export KUBECONFIG=%s/" DATA_DIR_ADMIN "\n"
                "    kubectl get proplets,tasks\n",

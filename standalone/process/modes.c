@@ -18,7 +18,6 @@ static const struct {
     { ".", false }, /* who can write a folder can replace what is in it */
     { DATA_DIR_CA, false },
     { DATA_DIR_CA "/..data", false }, /* certs/file_set.h */
-    { DATA_DIR_CLIENT_CA, false },
     { DATA_DIR_TLS, false },
     { DATA_DIR_TLS "/..data", false },
     { DATA_DIR_USERS, false },
@@ -28,8 +27,6 @@ static const struct {
     { DATA_DIR_CONTROLLER, true },
     { DATA_DIR_CA "/ca.crt", false },
     { DATA_DIR_CA "/ca.key", true },
-    { DATA_DIR_CLIENT_CA "/ca.crt", false },
-    { DATA_DIR_CLIENT_CA "/ca.key", true },
     { DATA_DIR_TLS "/tls.crt", false },
     { DATA_DIR_TLS "/tls.key", true },
 };

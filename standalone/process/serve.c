@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "certs/make.h"
 #include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/version.h"
@@ -122,11 +121,7 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
                                          .clock = &CLOCK_SYSTEM };
     struct server_options server = { .address = settings->address, .users = world->users };
 
-    struct cert_pair client_ca = { NULL, NULL };
-
     int r = init_keep_certificates(arena, settings, false, err);
-    if (r == 0)
-        r = data_dir_keep_client_ca(arena, settings->data_dir, &CLOCK_SYSTEM, &client_ca, err);
     if (r == 0)
         r = read_in(arena, settings, DATA_DIR_TLS "/tls.crt", &server.cert_pem, err);
     if (r == 0)
@@ -140,7 +135,6 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
     if (r < 0)
         return r;
     server.api = world->api;
-    server.client_ca_pem = client_ca.cert;
     return server_start(&server, &world->server, err);
 }
 

@@ -57,8 +57,6 @@ static const struct option USER_OPTIONS[] = {
       .help = "name of the new user" },
     { OPTION("role", OPTION_CHOICE, role, "view"), .choices = ROLES_TO_GIVE,
       .help = "rights of the user" },
-    { OPTION("certificate", OPTION_BOOL, certificate, "false"),
-      .help = "create a client certificate and key, valid for three years, instead of a token" },
 };
 static const struct option EXPORT_OPTIONS[] = {
     DATA_DIR,
@@ -97,8 +95,8 @@ static const struct {
                         "unless --address is set.",
                         SERVE_OPTIONS, ARRAY_LEN(SERVE_OPTIONS) },
     [COMMAND_ADD_USER] = { "add-user",
-                           "Creates a token or a certificate for a user and prints a kubeconfig. "
-                           "Takes effect immediately, without a restart.",
+                           "Creates a token for a user and prints a kubeconfig. Takes effect "
+                           "immediately, without a restart.",
                            USER_OPTIONS, ARRAY_LEN(USER_OPTIONS) },
     [COMMAND_EXPORT] = { "export",
                          "Writes all objects of users as YAML, for kubectl apply or import. "

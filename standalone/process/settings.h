@@ -18,7 +18,6 @@ struct standalone_settings {
     bool all;
     const char *file; /* import */
     const char *to;   /* backup */
-    bool certificate;
 };
 
 enum standalone_command {

@@ -5,7 +5,7 @@
 
 void seats_init(struct seats *seats)
 {
-    *seats = (struct seats){ 0 };
+    seats->first = seats->last = NULL;
     (void)pthread_mutex_init(&seats->lock, NULL);
 }
 
@@ -14,37 +14,12 @@ void seats_release(struct seats *seats)
     (void)pthread_mutex_destroy(&seats->lock);
 }
 
-/* All below with the lock. */
+/* --- with the lock ----------------------------------------------------------------------------- */
 
-/* who NULL: of all users. */
-static unsigned count(const struct seats *seats, const char *who, bool in_work)
+static void seats_append(struct seats *seats, struct seat *seat)
 {
-    unsigned len = 0;
-
-    for (const struct seat *seat = seats->first; seat; seat = seat->next)
-        len += seat->is_in_work == in_work && (!who || str_equal(seat->who, who));
-    return len;
-}
-
-/* Long requests in work. who NULL: of all users. */
-static unsigned count_long(const struct seats *seats, const char *who)
-{
-    unsigned len = 0;
-
-    for (const struct seat *seat = seats->first; seat; seat = seat->next)
-        len += seat->is_in_work && seat->use == SEAT_LONG && (!who || str_equal(seat->who, who));
-    return len;
-}
-
-static bool may_begin(const struct seats *seats, const struct seat *seat)
-{
-    return !seat->is_in_work &&
-           (seat->use == SEAT_SHORT || (count_long(seats, NULL) < SEATS_LONG &&
-                                        count_long(seats, seat->who) < SEATS_LONG_EACH));
-}
-
-static void append(struct seats *seats, struct seat *seat)
-{
+    seat->next = NULL;
+    seat->previous = seats->last;
     if (seats->last)
         seats->last->next = seat;
     else
@@ -52,82 +27,177 @@ static void append(struct seats *seats, struct seat *seat)
     seats->last = seat;
 }
 
-static void take_out(struct seats *seats, const struct seat *seat)
+static void seats_remove(struct seats *seats, struct seat *seat)
 {
-    struct seat *before = NULL;
-
-    for (struct seat *item = seats->first; item != seat; item = item->next)
-        before = item;
-    if (before)
-        before->next = seat->next;
+    if (seat->previous)
+        seat->previous->next = seat->next;
     else
         seats->first = seat->next;
-    if (seats->last == seat)
-        seats->last = before;
+    if (seat->next)
+        seat->next->previous = seat->previous;
+    else
+        seats->last = seat->previous;
+}
+
+/* What all have, and one user. */
+struct seat_counts {
+    unsigned works, works_long;
+    unsigned requests, waits, has, has_long; /* of the user */
+    size_t bytes;
+};
+
+static struct seat_counts seats_count(const struct seats *seats, const char *who)
+{
+    struct seat_counts ret = { 0 };
+
+    for (const struct seat *seat = seats->first; seat; seat = seat->next) {
+        bool is_own = str_equal(seat->who, who), is_long = seat->use == SEAT_LONG;
+        bool works = seat->state == SEAT_WORKS;
+        bool has = is_own && (works || seat->state == SEAT_UNREAD);
+
+        ret.works += works;
+        ret.works_long += works && is_long;
+        ret.requests += is_own;
+        ret.waits += is_own && seat->state == SEAT_WAITS;
+        ret.has += has;
+        ret.has_long += has && is_long;
+        ret.bytes += seat->bytes;
+    }
+    return ret;
 }
 
 /* NULL: there is no seat, or no request that may have one. */
-static struct seat *choose_next(const struct seats *seats)
+static struct seat *seats_choose_next(const struct seats *seats)
 {
     unsigned fewest = SEATS_EACH;
     struct seat *next = NULL;
 
-    if (count(seats, NULL, true) >= SEATS)
-        return NULL;
     for (struct seat *seat = seats->first; seat; seat = seat->next) {
-        unsigned has = may_begin(seats, seat) ? count(seats, seat->who, true) : SEATS_EACH;
+        if (seat->state != SEAT_WAITS)
+            continue;
 
-        if (has < fewest) {
-            fewest = has;
+        const struct seat_counts counts = seats_count(seats, seat->who);
+
+        if (counts.works >= SEATS)
+            return NULL;
+        if (seat->use == SEAT_LONG &&
+            (counts.works_long >= SEATS_LONG || counts.has_long >= SEATS_LONG_EACH))
+            continue;
+        if (counts.has < fewest) {
+            fewest = counts.has;
             next = seat;
         }
     }
     return next;
 }
 
-static void give_out(struct seats *seats)
+static void seats_give_out(struct seats *seats)
 {
     struct seat *next;
 
-    while ((next = choose_next(seats))) {
-        next->is_in_work = true;
+    while ((next = seats_choose_next(seats))) {
+        next->state = SEAT_WORKS;
         (void)pthread_cond_signal(&next->changed);
     }
 }
 
-bool seat_take(struct seats *seats, const char *who, enum seat_use use, struct seat *ret)
+static void seat_set_bytes(struct seat *seat, size_t len)
 {
-    *ret = (struct seat){ .who = who, .use = use };
-    if (!who)
-        return true;
-    cond_init(&ret->changed);
-    (void)pthread_mutex_lock(&seats->lock);
-    append(seats, ret);
-    give_out(seats);
+    size_t most = seat->seats->max_answers / 2;
 
-    bool fits = ret->is_in_work || count(seats, who, false) <= SEATS_QUEUE;
+    seat->bytes = len <= seat->seats->small_answer ? 0 : len < most ? len : most;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void seat_end(void *data)
+{
+    struct seat *seat = data;
+    struct seats *seats = seat->seats;
+
+    (void)pthread_mutex_lock(&seats->lock);
+    seats_remove(seats, seat);
+    seats_give_out(seats);
+    (void)pthread_mutex_unlock(&seats->lock);
+    (void)pthread_cond_destroy(&seat->changed);
+}
+
+static struct seat *seat_create(struct seats *seats, struct arena *arena, uint64_t request_id,
+                                const char *who)
+{
+    struct seat *seat = arena_new(arena, struct seat);
+
+    *seat =
+        (struct seat){ .seats = seats, .request_id = request_id, .who = arena_strdup(arena, who) };
+    cond_init(&seat->changed);
+    seats_append(seats, seat);
+    return arena_own(arena, seat, seat_end);
+}
+
+struct seat *seat_join(struct seats *seats, struct arena *arena, uint64_t request_id,
+                       const char *who)
+{
+    (void)pthread_mutex_lock(&seats->lock);
+
+    struct seat *seat = seats->first;
+
+    while (seat && seat->request_id != request_id)
+        seat = seat->next;
+    if (!seat && seats_count(seats, who).requests < seats->max_requests)
+        seat = seat_create(seats, arena, request_id, who);
+    (void)pthread_mutex_unlock(&seats->lock);
+    return seat;
+}
+
+bool seat_take(struct seat *seat, enum seat_use use)
+{
+    struct seats *seats = seat ? seat->seats : NULL;
+
+    if (!seat)
+        return true;
+    (void)pthread_mutex_lock(&seats->lock);
+    seats_remove(seats, seat); /* its turn is that of now */
+    seats_append(seats, seat);
+    seat->use = use;
+    seat->state = SEAT_WAITS;
+    seats_give_out(seats);
+
+    bool fits = seat->state == SEAT_WORKS || seats_count(seats, seat->who).waits <= SEATS_QUEUE;
 
     if (!fits)
-        take_out(seats, ret);
-    while (fits && !ret->is_in_work)
-        (void)pthread_cond_wait(&ret->changed, &seats->lock);
+        seat->state = SEAT_NONE;
+    while (seat->state == SEAT_WAITS)
+        (void)pthread_cond_wait(&seat->changed, &seats->lock);
     (void)pthread_mutex_unlock(&seats->lock);
-    if (fits)
-        ret->seats = seats;
-    else
-        (void)pthread_cond_destroy(&ret->changed);
     return fits;
 }
 
-void seat_leave(struct seat *seat)
+bool seat_has_room(struct seat *seat, size_t len)
 {
-    struct seats *seats = seat->seats;
+    bool fits;
 
-    if (!seats)
+    if (!seat)
+        return true;
+    (void)pthread_mutex_lock(&seat->seats->lock);
+
+    size_t before = seat->bytes;
+
+    seat_set_bytes(seat, len);
+    fits = seat->bytes <= before ||
+           seats_count(seat->seats, seat->who).bytes <= seat->seats->max_answers;
+    if (!fits)
+        seat->bytes = before;
+    (void)pthread_mutex_unlock(&seat->seats->lock);
+    return fits;
+}
+
+void seat_leave(struct seat *seat, size_t answer_len)
+{
+    if (!seat)
         return;
-    (void)pthread_mutex_lock(&seats->lock);
-    take_out(seats, seat);
-    give_out(seats);
-    (void)pthread_mutex_unlock(&seats->lock);
-    (void)pthread_cond_destroy(&seat->changed);
+    (void)pthread_mutex_lock(&seat->seats->lock);
+    seat_set_bytes(seat, answer_len);
+    seat->state = seat->bytes ? SEAT_UNREAD : SEAT_NONE;
+    seats_give_out(seat->seats);
+    (void)pthread_mutex_unlock(&seat->seats->lock);
 }

@@ -1,18 +1,15 @@
 #include "standalone/server/server.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/alloc.h"
-#include "common/base/clock.h"
-#include "common/base/log.h"
+#include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/net/http_server.h"
 #include "standalone/api/api.h"
-#include "standalone/server/auth.h"
 #include "standalone/server/seats.h"
-#include "standalone/server/shares.h"
 #include "standalone/server/stream.h"
 #include "standalone/server/users_file.h"
 
@@ -22,7 +19,7 @@
 #define MAX_BODIES ((size_t)64 << 20)
 #define SMALL_BODY ((size_t)64 << 10)
 /* Answers that are made or sent, in the same manner. */
-#define MAX_ANSWERS ((size_t)64 << 20)
+#define MAX_ANSWERS ((size_t)32 << 20)
 #define SMALL_ANSWER ((size_t)64 << 10)
 /* For a body that is only read so that its sender sees that it is refused. */
 #define REFUSED_MS 2000
@@ -30,20 +27,14 @@
  * others have room. */
 #define BUSY_SHARE 2
 #define WATCHES_SHARE 4
-/* Of lines about certificates that are refused: one so often. */
-#define LOG_MS 1000
+#define BLANKS " \t"
 
 struct server {
     struct api *api;
     struct users_file *users;
     struct http_server *http;
     struct streams *streams;
-    struct shares shares;
     struct seats seats;
-
-    pthread_mutex_t lock; /* of the two below */
-    int64_t logged_ms;    /* when a certificate that is refused was last spoken of */
-    int64_t unlogged;     /* since then */
 };
 
 /* --- who asks --------------------------------------------------------------------------------- */
@@ -52,30 +43,6 @@ static bool is_open_to_all(const char *path)
 {
     return str_equal(path, "/version") || str_has_prefix(path, "/healthz") ||
            str_has_prefix(path, "/livez") || str_has_prefix(path, "/readyz");
-}
-
-/* Whoever knocks with a certificate that is none of ours may do so often. */
-static void log_peer(struct server *server, const struct http_peer *peer)
-{
-    int64_t now_ms = clock_monotonic_ms(&CLOCK_SYSTEM), unlogged = 0;
-
-    pthread_mutex_lock(&server->lock);
-
-    bool due = !server->logged_ms || now_ms - server->logged_ms >= LOG_MS;
-
-    if (due) {
-        unlogged = server->unlogged;
-        server->logged_ms = now_ms;
-        server->unlogged = 0;
-    } else {
-        server->unlogged++;
-    }
-    pthread_mutex_unlock(&server->lock);
-    if (due)
-        log_warn("a client certificate is refused", "name", peer->name, "problem",
-                 peer->problem ? peer->problem
-                               : "neither the file of users nor its groups give it a role",
-                 "others-before", unlogged ? LOG_INT(unlogged) : NULL, NULL);
 }
 
 static void refuse_too_many(struct arena *arena, const char *message, struct api_reply *ret)
@@ -95,68 +62,80 @@ static void refuse_more(struct arena *arena, const char *name, const char *what,
                     ret);
 }
 
+/* As the API server reads it: the word behind "Bearer". NULL: there is none, or the scheme is another one, which
+ * counts as no credentials at all. */
+static const char *read_token(struct arena *arena, const char *authorization)
+{
+    static const char BEARER[] = "Bearer ";
+
+    if (!authorization)
+        return NULL;
+
+    const char *scheme = authorization + strspn(authorization, BLANKS);
+
+    if (strncasecmp(scheme, BEARER, strlen(BEARER)) != 0)
+        return NULL;
+
+    const char *token = scheme + strlen(BEARER);
+    size_t len = strcspn(token, BLANKS);
+
+    return len ? arena_strndup(arena, token, len) : NULL;
+}
+
 /* Everything about the sender of one request. */
 struct sender {
     const struct http_server_request *request;
-    struct share *share; /* NULL: it is not known */
-    struct credentials credentials;
-    struct identity identity;
+    struct seat *seat; /* NULL: it is not known */
+    char token_hash[SHA256_HEX_LEN];
+    struct user user;
 };
 
-/* False: nobody that is known, or somebody who may not be whom he wants to be; then *ret says so. */
+static bool is_known(struct server *server, struct arena *arena, const char *token,
+                     struct sender *sender)
+{
+    struct users *users = users_file_get(server->users);
+    const struct user *user =
+        users_find_token(users, sha256_hex(token, strlen(token), sender->token_hash));
+
+    if (user)
+        sender->user = (struct user){ .name = arena_strdup(arena, user->name), .role = user->role };
+    users_unref(users);
+    return user;
+}
+
+/* False: nobody that is known, or a user with too many requests; then *ret says so. */
 static bool find_sender(struct server *server, struct arena *arena,
                         const struct http_server_request *request, struct sender *sender,
                         struct api_reply *ret)
 {
-    static const struct user ANYBODY = { .name = "system:anonymous", .role = ROLE_VIEW };
-    struct credentials *credentials = &sender->credentials;
+    const char *token = read_token(arena, request->authorization);
 
-    *sender = (struct sender){ .request = request };
-    credentials_read(request, arena, credentials);
-
-    struct users *users = users_file_get(server->users);
-    bool found = identity_find(users, arena, credentials, &sender->identity);
-
-    users_unref(users);
-    if (found) {
-        const struct user *real = &sender->identity.real;
-
-        http_request_set_known(request);
-        sender->share = share_take(&server->shares, arena, request->id, real->name);
-        if (!sender->share) {
-            refuse_more(arena, real->name, "requests", ret);
-            return false;
-        }
-    }
-    if (!found && credentials->peer)
-        log_peer(server, credentials->peer);
-    if (!found && !credentials->token_hash && !credentials->peer && !credentials->as &&
-        is_open_to_all(request->path)) {
-        sender->identity = (struct identity){ ANYBODY, ANYBODY };
+    *sender = (struct sender){ .request = request,
+                               .user = { .name = "system:anonymous", .role = ROLE_VIEW } };
+    if (!token && is_open_to_all(request->path))
         return true;
-    }
-    if (!found) {
+    if (!token || !is_known(server, arena, token, sender)) {
         api_refuse(arena, 401, "Unauthorized", "Unauthorized", ret);
         return false;
     }
-    return identity_may_be(&sender->identity, credentials, arena, request->path, ret);
+    http_request_set_known(request);
+    sender->seat = seat_join(&server->seats, arena, request->id, sender->user.name);
+    if (!sender->seat)
+        refuse_more(arena, sender->user.name, "requests", ret);
+    return sender->seat;
 }
 
 static bool has_room(void *ctx, size_t len)
 {
-    const struct sender *sender = ctx;
-
-    return share_has_room(sender->share, len);
+    return seat_has_room(((struct sender *)ctx)->seat, len);
 }
 
 static bool is_gone(void *ctx)
 {
-    const struct sender *sender = ctx;
-
-    return http_request_is_gone(sender->request);
+    return http_request_is_gone(((struct sender *)ctx)->request);
 }
 
-static struct api_request request_of(const struct sender *sender)
+static struct api_request request_of(struct sender *sender)
 {
     const struct http_server_request *request = sender->request;
 
@@ -169,10 +148,10 @@ static struct api_request request_of(const struct sender *sender)
         .user_agent = request->user_agent,
         .body = request->body,
         .body_len = request->body_len,
-        .user = &sender->identity.user,
+        .user = &sender->user,
         .has_room = has_room,
         .is_gone = is_gone,
-        .ctx = (void *)(uintptr_t)sender,
+        .ctx = sender,
     };
 }
 
@@ -256,29 +235,20 @@ static bool is_read(const struct http_server_request *request)
     return str_equal(request->method, "GET") || str_equal(request->method, "HEAD");
 }
 
-static void handle_known(struct server *server, struct arena *arena, const struct sender *sender,
+static void handle_known(struct server *server, struct arena *arena, struct sender *sender,
                          struct api_reply *ret)
 {
     const struct http_server_request *request = sender->request;
-    const struct user *real = &sender->identity.real;
     const struct api_request asked = request_of(sender);
-    struct seat seat;
-
-    /* Health checks do not wait. */
-    const char *who = is_open_to_all(request->path) ? NULL : real->name;
     enum seat_use use = api_is_long(arena, &asked) ? SEAT_LONG : SEAT_SHORT;
 
-    if (!seat_take(&server->seats, who, use, &seat)) {
-        refuse_more(arena, real->name, "requests", ret);
-        return;
-    }
-    if (http_request_is_gone(request)) /* while it waited: nothing is done */
+    /* Health checks do not wait. */
+    if (!is_open_to_all(request->path) && !seat_take(sender->seat, use))
+        refuse_more(arena, sender->user.name, "requests", ret);
+    else if (http_request_is_gone(request)) /* while it waited: nothing is done */
         api_refuse(arena, 504, "Timeout", "the client has gone", ret);
-    else if (is_read(request) || share_may_answer(sender->share))
-        api_handle(server->api, arena, &asked, ret);
     else
-        refuse_more(arena, real->name, "bytes of answers", ret);
-    seat_leave(&seat);
+        api_handle(server->api, arena, &asked, ret);
 }
 
 static void handle(void *ctx, struct arena *arena, const struct http_server_request *request,
@@ -293,17 +263,16 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
     if (find_sender(server, arena, request, &sender, &reply))
         handle_known(server, made, &sender, &reply);
     if (reply.watch) {
-        stream = stream_open(server->streams, arena, reply.watch, &sender.credentials,
-                             &sender.identity, sender.identity.real.name);
+        stream = stream_open(server->streams, arena, reply.watch, sender.token_hash, &sender.user);
         if (!stream)
-            refuse_more(arena, sender.identity.real.name, "watches", &reply);
+            refuse_more(arena, sender.user.name, "watches", &reply);
     }
     /* Only a read changed nothing, so that its answer may be another one. */
-    if (is_read(request) && !share_has_room(sender.share, reply.body_len))
+    if (is_read(request) && !seat_has_room(sender.seat, reply.body_len))
         refuse_too_many(arena, API_TOO_MANY, &reply);
     else
         arena_adopt(arena, TAKE(made));
-    share_set_owed(sender.share, reply.body_len);
+    seat_leave(sender.seat, reply.body_len);
     answer(arena, &reply, ret);
     ret->stream = stream;
 }
@@ -317,9 +286,7 @@ static void release(struct server *server)
 {
     users_file_set_changed(server->users, NULL, NULL);
     streams_destroy(server->streams);
-    shares_release(&server->shares);
     seats_release(&server->seats);
-    pthread_mutex_destroy(&server->lock);
     free(server);
 }
 
@@ -344,21 +311,18 @@ int server_start(const struct server_options *options, struct server **ret, stru
         .request_timeout_ms = REQUEST_TIMEOUT_MS,
         .cert_pem = options->cert_pem,
         .key_pem = options->key_pem,
-        .client_ca_pem = options->client_ca_pem,
     };
 
     server->api = options->api;
     server->users = options->users;
     server->streams =
         streams_create(server->users, (connections + WATCHES_SHARE - 1) / WATCHES_SHARE);
-    server->shares = (struct shares){
+    server->seats = (struct seats){
         .max_requests = (connections + BUSY_SHARE - 1) / BUSY_SHARE,
         .max_answers = options->max_answers ? options->max_answers : MAX_ANSWERS,
         .small_answer = SMALL_ANSWER,
     };
-    shares_init(&server->shares);
     seats_init(&server->seats);
-    pthread_mutex_init(&server->lock, NULL);
     users_file_set_changed(server->users, on_users_changed, server->streams);
 
     int r = http_server_start(&http, &server->http, err);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/alloc.h"
 #include "common/base/log.h"
@@ -10,7 +11,7 @@
 #include "standalone/api/api.h"
 #include "standalone/server/users_file.h"
 
-/* A user, as whomever he asks, while he has streams. With the lock of the streams. */
+/* A user with streams. With the lock of the streams. */
 struct watcher {
     struct watcher *next;
     char *name;
@@ -21,10 +22,9 @@ struct watcher {
 struct stream {
     struct stream *next, *previous;
     struct streams *streams;
-    struct watcher *watcher; /* NULL: of nobody who counts */
-    struct arena *arena;     /* of what follows */
-    struct credentials credentials;
-    struct identity identity;
+    struct watcher *watcher; /* the user */
+    char token_hash[SHA256_HEX_LEN];
+    enum role role; /* when it began */
     struct api_watch *watch;
     atomic_bool is_over;
 
@@ -61,11 +61,9 @@ void streams_destroy(struct streams *streams)
 
 static bool is_still(const struct users *users, const struct stream *stream)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct identity now;
+    const struct user *user = users_find_token(users, stream->token_hash);
 
-    return identity_find(users, arena, &stream->credentials, &now) &&
-           identity_equal(&now, &stream->identity);
+    return user && user->role == stream->role && str_equal(user->name, stream->watcher->name);
 }
 
 /* With the lock. */
@@ -135,8 +133,6 @@ static void give_back(struct streams *streams, struct watcher *watcher)
 {
     struct watcher **at = &streams->watchers;
 
-    if (!watcher)
-        return;
     if (--watcher->len <= streams->max_each / 2)
         watcher->logged = false;
     if (watcher->len)
@@ -190,7 +186,6 @@ static void close_stream(void *ctx)
     give_back(streams, stream->watcher);
     pthread_mutex_unlock(&streams->lock);
     api_watch_close(stream->watch);
-    arena_destroy(stream->arena);
     free(stream);
 }
 
@@ -206,12 +201,12 @@ static void add(struct streams *streams, struct stream *stream)
 
 const struct http_stream *stream_open(struct streams *streams, struct arena *arena,
                                       struct api_watch *watch,
-                                      const struct credentials *credentials,
-                                      const struct identity *identity, const char *who)
+                                      const char token_hash[static SHA256_HEX_LEN],
+                                      const struct user *user)
 {
-    struct watcher *watcher = who ? take(streams, who) : NULL;
+    struct watcher *watcher = take(streams, user->name);
 
-    if (who && !watcher) {
+    if (!watcher) {
         api_watch_close(watch);
         return NULL;
     }
@@ -221,9 +216,8 @@ const struct http_stream *stream_open(struct streams *streams, struct arena *are
 
     stream->streams = streams;
     stream->watcher = watcher;
-    stream->arena = arena_create();
-    stream->credentials = credentials_copy(stream->arena, credentials);
-    stream->identity = identity_copy(stream->arena, identity);
+    memcpy(stream->token_hash, token_hash, SHA256_HEX_LEN);
+    stream->role = user->role;
     stream->watch = watch;
     add(streams, stream);
 

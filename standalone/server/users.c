@@ -10,18 +10,16 @@
 
 #define BLANKS " \t\r"
 
-#define CERTIFICATE "certificate"
-
 struct entry {
     struct user user;
     char *name;
-    bool is_certificate;
-    char hash[SHA256_HEX_LEN]; /* "": any certificate */
+    char hash[SHA256_HEX_LEN];
 };
 struct users {
     atomic_uint references;
     struct entry items[USERS_MAX];
     size_t len;
+    size_t useless_line;
 };
 
 static void destroy(struct users *users)
@@ -48,13 +46,9 @@ size_t users_len(const struct users *users)
     return users->len;
 }
 
-bool users_have_certificates(const struct users *users)
+size_t users_useless_line(const struct users *users)
 {
-    for (size_t i = 0; i < users->len; i++) {
-        if (users->items[i].is_certificate)
-            return true;
-    }
-    return false;
+    return users->useless_line;
 }
 
 /* The next word of a line; "" at its end. */
@@ -77,21 +71,9 @@ static bool is_hash(const char *text)
            strspn(text, "0123456789abcdef") == SHA256_HEX_LEN - 1;
 }
 
-/* False: it is none of the three forms. */
-static bool read_credentials(struct entry *entry, const char *text)
+static bool is_certificate(const char *credentials)
 {
-    entry->is_certificate = str_has_prefix(text, CERTIFICATE);
-    if (str_equal(text, CERTIFICATE))
-        return true;
-    if (entry->is_certificate) {
-        text += strlen(CERTIFICATE);
-        if (*text++ != ':')
-            return false;
-    }
-    if (!is_hash(text))
-        return false;
-    memcpy(entry->hash, text, SHA256_HEX_LEN);
-    return true;
+    return str_equal(credentials, "certificate") || str_has_prefix(credentials, "certificate:");
 }
 
 /* What a kubeconfig, which is YAML, and a line of a log can hold: no C0, DEL or C1. */
@@ -127,12 +109,17 @@ static int read_line(struct users *users, struct arena *arena, const char *line,
         return error_set(err, ERROR_INVALID,
                          "line %zu: the role of '%.100s' must be admin, edit or view", number,
                          name);
-    if (!read_credentials(entry, credentials) || *next_word(arena, &at, end))
+    if (is_certificate(credentials)) {
+        users->useless_line = users->useless_line ? users->useless_line : number;
+        return 0;
+    }
+    if (!is_hash(credentials) || *next_word(arena, &at, end))
         return error_set(
             err, ERROR_INVALID,
             "line %zu: behind '%.100s' and the role must be the SHA-256 of the token in "
-            "hexadecimal, or certificate:<its SHA-256>, and nothing else",
+            "hexadecimal, and nothing else",
             number, name);
+    memcpy(entry->hash, credentials, SHA256_HEX_LEN);
     entry->name = xstrdup(name);
     entry->user.name = entry->name;
     users->len++;
@@ -179,46 +166,10 @@ const struct user *users_find_token(const struct users *users,
     const struct user *found = NULL;
 
     for (size_t i = 0; i < users->len; i++) {
-        if (!users->items[i].is_certificate && is_same_hash(users->items[i].hash, hash))
+        if (is_same_hash(users->items[i].hash, hash))
             found = &users->items[i].user;
     }
     return found;
-}
-
-const struct user *users_find_certificate(const struct users *users, const char *name,
-                                          const char *hash)
-{
-    for (size_t i = 0; i < users->len; i++) {
-        const struct entry *entry = &users->items[i];
-
-        if (entry->is_certificate && str_equal(entry->name, name) &&
-            (!*entry->hash || str_equal(entry->hash, hash)))
-            return &entry->user;
-    }
-    return NULL;
-}
-
-const struct user *users_find_name(const struct users *users, const char *name)
-{
-    for (size_t i = 0; i < users->len; i++) {
-        if (str_equal(users->items[i].name, name))
-            return &users->items[i].user;
-    }
-    return NULL;
-}
-
-static int make_line(struct arena *arena, const char *name, enum role role, const char *credentials,
-                     const char **ret, struct error *err)
-{
-    if (!*name || *name == '#' || strlen(name) > USER_NAME_MAX || strpbrk(name, BLANKS "\n") ||
-        !is_printable(name))
-        return error_set(
-            err, ERROR_INVALID,
-            "--name must have 1 to %d bytes of UTF-8, no blanks or control characters, "
-            "and not begin with '#'",
-            USER_NAME_MAX);
-    *ret = arena_printf(arena, "%s %s %s\n", name, ROLE_NAMES[role], credentials);
-    return 0;
 }
 
 int users_line(struct arena *arena, const char *name, enum role role, const char *token,
@@ -226,13 +177,16 @@ int users_line(struct arena *arena, const char *name, enum role role, const char
 {
     char hash[SHA256_HEX_LEN];
 
-    return make_line(arena, name, role, sha256_hex(token, strlen(token), hash), ret, err);
-}
-
-int users_certificate_line(struct arena *arena, const char *name, enum role role, const char *hash,
-                           const char **ret, struct error *err)
-{
-    return make_line(arena, name, role, arena_printf(arena, CERTIFICATE ":%s", hash), ret, err);
+    if (!*name || *name == '#' || strlen(name) > USER_NAME_MAX || strpbrk(name, BLANKS "\n") ||
+        !is_printable(name))
+        return error_set(
+            err, ERROR_INVALID,
+            "--name must have 1 to %d bytes of UTF-8, no blanks or control characters, "
+            "and not begin with '#'",
+            USER_NAME_MAX);
+    *ret = arena_printf(arena, "%s %s %s\n", name, ROLE_NAMES[role],
+                        sha256_hex(token, strlen(token), hash));
+    return 0;
 }
 
 char *users_make_token(struct arena *arena)

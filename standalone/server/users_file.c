@@ -88,7 +88,14 @@ static int load(const char *path, struct stat *ret_seen, struct users **ret, str
         return error_set(err, ERROR_INVALID, "'%s': line %zu holds a NUL: it is damaged", path,
                          line);
     r = users_parse(buf_string(&text), ret, err);
-    return r < 0 ? error_wrap(err, "'%s'", path) : 0;
+    if (r < 0)
+        return error_wrap(err, "'%s'", path);
+    line = users_useless_line(*ret);
+    if (line)
+        log_warn("client certificates let nobody in any more: remove the lines with one, and run "
+                 "add-user for those users",
+                 "file", path, "line", LOG_INT((int64_t)line), NULL);
+    return 0;
 }
 
 /* With the lock. True: there are others now. */

@@ -279,32 +279,3 @@ TEST(a_damaged_authority_stays_and_is_named)
                                           "restore it from a copy"));
     ck_assert_str_eq(text_of("ca/ca.crt"), "junk\n");
 }
-
-TEST(a_damaged_authority_of_clients_stays_and_is_named)
-{
-    struct error err = { 0 };
-    struct cert_pair pair;
-
-    ck_assert_int_eq(data_dir_keep_client_ca(arena, dir, &CLOCK_SYSTEM, &pair, &err), 0);
-    put("client-ca/ca.crt", "junk\n");
-    ck_assert_int_eq(data_dir_keep_client_ca(arena, dir, &CLOCK_SYSTEM, &pair, &err),
-                     -ERROR_INVALID);
-    ck_assert_str_eq(err.message, message("'%s/client-ca/ca.crt' cannot be read as a certificate: "
-                                          "restore it from a copy"));
-}
-
-TEST(a_lost_authority_of_clients_is_not_replaced_where_users_need_it)
-{
-    struct error err = { 0 };
-    struct cert_pair pair;
-
-    put("users", "eve view certificate\n");
-    ck_assert_int_eq(data_dir_keep_client_ca(arena, dir, &CLOCK_SYSTEM, &pair, &err),
-                     -ERROR_INVALID);
-    ck_assert_str_eq(err.message,
-                     message("'%s/client-ca/ca.crt' is missing and users have certificates of it: "
-                             "restore it and ca.key, or remove their lines from users"));
-    put("users", "# no certificate\neve view " /* of no token */
-                 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
-    ck_assert_int_eq(data_dir_keep_client_ca(arena, dir, &CLOCK_SYSTEM, &pair, &err), 0);
-}

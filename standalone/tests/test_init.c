@@ -98,9 +98,6 @@ TEST_TIMES(users_that_are_lost_are_not_begun_anew, 2)
     else
         lose("users");
     refuses(init_add_user, LOST);
-    init_settings.certificate = true;
-    refuses(init_add_user, LOST);
-    init_settings.certificate = false;
     refuses(init_run, LOST);
     lose("admin.kubeconfig");
     refuses(init_add_user,
@@ -178,6 +175,8 @@ TEST(a_data_directory_of_an_earlier_version_stays_as_it_is)
     const char *users = text_of("users"), *own = text_of("admin.kubeconfig");
 
     put("controller.kubeconfig", "of that version\n");
+    users = arena_printf(init_arena, "%seve view certificate\n", users);
+    put("users", users);
     init_fixture_run();
     ck_assert_str_eq(text_of("users"), users);
     ck_assert_str_eq(text_of("admin.kubeconfig"), own);

@@ -7,51 +7,59 @@
 #include "common/tests/suite.h"
 #include "standalone/server/seats.h"
 
+#define ROOM 1000u
+#define HALF (ROOM / 2)
+#define SMALL 10u
+
 static struct seats seats;
 
 struct guest {
     const char *who;
     enum seat_use use;
-    struct seat seat;
+    struct arena *arena; /* of the request */
+    struct seat *seat;
     pthread_t thread;
     bool is_let_in;
 };
+
+static struct seat *join(struct guest *guest)
+{
+    static uint64_t last_id;
+
+    guest->arena = arena_create();
+    return guest->seat = seat_join(&seats, guest->arena, ++last_id, guest->who);
+}
 
 static void *take(void *data)
 {
     struct guest *guest = data;
 
-    guest->is_let_in = seat_take(&seats, guest->who, guest->use, &guest->seat);
+    guest->is_let_in = seat_take(guest->seat, guest->use);
     return NULL;
 }
 
-static bool is_listed(const struct guest *guest)
+static enum seat_state state_of(const struct guest *guest)
 {
-    bool found = false;
-
     pthread_mutex_lock(&seats.lock);
-    for (const struct seat *seat = seats.first; seat; seat = seat->next)
-        found = found || seat == &guest->seat;
+
+    enum seat_state state = guest->seat->state;
+
     pthread_mutex_unlock(&seats.lock);
-    return found;
+    return state;
 }
 
-/* When it returns the guest is listed: it has a seat, or waits for one. */
+/* When it returns the guest has a seat, or waits for one. */
 static void come(struct guest *guest)
 {
+    ck_assert_ptr_nonnull(join(guest));
     ck_assert_int_eq(pthread_create(&guest->thread, NULL, take, guest), 0);
-    while (!is_listed(guest))
+    while (state_of(guest) == SEAT_NONE)
         poll(NULL, 0, 1);
 }
 
 static bool is_in_work(const struct guest *guest)
 {
-    pthread_mutex_lock(&seats.lock);
-
-    bool is = guest->seat.is_in_work;
-
-    pthread_mutex_unlock(&seats.lock);
-    return is;
+    return state_of(guest) == SEAT_WORKS;
 }
 
 static size_t count_in_work(const struct guest *guests, size_t len)
@@ -63,12 +71,19 @@ static size_t count_in_work(const struct guest *guests, size_t len)
     return count;
 }
 
-static void leave(struct guest *guest)
+/* Its answer is made, and not sent yet. */
+static void answer(struct guest *guest, size_t len)
 {
     ck_assert(is_in_work(guest));
     ck_assert_int_eq(pthread_join(guest->thread, NULL), 0);
     ck_assert(guest->is_let_in);
-    seat_leave(&guest->seat);
+    seat_leave(guest->seat, len);
+}
+
+static void leave(struct guest *guest)
+{
+    answer(guest, 0);
+    arena_destroy(guest->arena);
 }
 
 /* In any order in which they may. */
@@ -93,6 +108,7 @@ static void all_leave(struct guest *guests, size_t len)
 
 static void set_up(void)
 {
+    seats = (struct seats){ .max_requests = 50, .max_answers = ROOM, .small_answer = SMALL };
     seats_init(&seats);
 }
 
@@ -172,17 +188,108 @@ TEST(a_seat_for_a_long_request_goes_to_the_user_with_the_fewest_and_then_to_the_
 
 TEST(of_one_user_a_queue_of_long_requests_is_as_short_as_any)
 {
-    struct guest lists[SEATS_LONG_EACH + SEATS_QUEUE];
-    struct seat refused;
+    struct guest lists[SEATS_LONG_EACH + SEATS_QUEUE], next = { .who = "a", .use = SEAT_LONG };
 
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         lists[i] = (struct guest){ .who = "a", .use = SEAT_LONG };
         come(&lists[i]);
     }
     ck_assert_uint_eq(count_in_work(lists, ARRAY_LEN(lists)), SEATS_LONG_EACH);
-    ck_assert(!seat_take(&seats, "a", SEAT_LONG, &refused));
+    ck_assert(!seat_take(join(&next), SEAT_LONG));
+    arena_destroy(next.arena);
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
         leave(&lists[i]); /* each in its turn */
-    ck_assert(seat_take(&seats, "a", SEAT_LONG, &refused));
-    seat_leave(&refused);
+    ck_assert(seat_take(join(&next), SEAT_LONG));
+    arena_destroy(next.arena);
+}
+
+TEST(of_one_user_no_more_than_so_many_requests_are_in_progress)
+{
+    struct guest own[50], other = { .who = "b" }, next = { .who = "a" };
+
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        own[i] = (struct guest){ .who = "a" };
+        ck_assert_ptr_nonnull(join(&own[i]));
+    }
+    ck_assert_ptr_null(join(&next));
+    arena_destroy(next.arena);
+    ck_assert_ptr_eq(seat_join(&seats, own[0].arena, own[0].seat->request_id, "a"), own[0].seat);
+    ck_assert_ptr_nonnull(join(&other));
+    arena_destroy(own[0].arena);
+    ck_assert_ptr_nonnull(join(&next));
+    for (size_t i = 1; i < ARRAY_LEN(own); i++)
+        arena_destroy(own[i].arena);
+    arena_destroy(next.arena);
+    arena_destroy(other.arena);
+}
+
+TEST(a_user_who_does_not_read_has_no_seats_and_others_do)
+{
+    struct guest unread[SEATS_EACH], next = { .who = "a" }, others[SEATS];
+
+    for (size_t i = 0; i < ARRAY_LEN(unread); i++) {
+        unread[i] = (struct guest){ .who = "a" };
+        come(&unread[i]);
+        answer(&unread[i], SMALL + 1);
+    }
+    come(&next);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) { /* all seats of the server */
+        others[i] = (struct guest){ .who = (const char *[]){ "b", "c", "d", "e" }[i % 4] };
+        come(&others[i]);
+        ck_assert(is_in_work(&others[i]));
+    }
+    all_leave(others, ARRAY_LEN(others));
+    ck_assert(!is_in_work(&next));
+    arena_destroy(unread[0].arena); /* it is sent */
+    ck_assert(is_in_work(&next));
+    answer(&next, SMALL); /* fits into what a connection takes at once */
+    ck_assert_int_eq(state_of(&next), SEAT_NONE);
+    arena_destroy(next.arena);
+    for (size_t i = 1; i < ARRAY_LEN(unread); i++)
+        arena_destroy(unread[i].arena);
+}
+
+TEST(a_long_answer_that_is_not_read_holds_up_lists_of_its_user_alone)
+{
+    struct guest list = { .who = "a", .use = SEAT_LONG }, next = list, read = { .who = "a" };
+    struct guest of_b = { .who = "b", .use = SEAT_LONG }, of_c = of_b;
+
+    of_c.who = "c";
+    come(&list);
+    answer(&list, HALF);
+    come(&next);
+    come(&read);
+    come(&of_b);
+    come(&of_c);
+    ck_assert(!is_in_work(&next) && is_in_work(&read));
+    ck_assert(is_in_work(&of_b) && is_in_work(&of_c));
+    leave(&read);
+    leave(&of_b);
+    leave(&of_c);
+    arena_destroy(list.arena);
+    ck_assert(is_in_work(&next));
+    leave(&next);
+}
+
+TEST(answers_have_so_many_bytes_in_all_and_one_may_be_larger_than_half)
+{
+    struct guest a = { .who = "a" }, b = { .who = "b" }, c = { .who = "c" };
+
+    (void)join(&a);
+    (void)join(&b);
+    (void)join(&c);
+    ck_assert(seat_has_room(a.seat, HALF - 1));
+    ck_assert(seat_has_room(a.seat, 10 * ROOM));
+    ck_assert(!seat_has_room(b.seat, HALF + 1) || b.seat->bytes == HALF);
+    ck_assert(!seat_has_room(c.seat, SMALL + 1));
+    ck_assert(seat_has_room(c.seat, SMALL));
+    ck_assert(seat_has_room(NULL, ROOM)); /* of nobody known: their answers are small */
+    ck_assert(seat_has_room(b.seat, HALF - SMALL - 1)); /* less than before */
+    ck_assert(seat_has_room(c.seat, SMALL + 1));
+    seat_leave(b.seat, 2 * ROOM); /* is owed */
+    ck_assert(!seat_has_room(c.seat, SMALL + 2));
+    arena_destroy(a.arena);
+    ck_assert(seat_has_room(c.seat, HALF));
+    arena_destroy(b.arena);
+    arena_destroy(c.arena);
 }
