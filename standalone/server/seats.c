@@ -6,7 +6,21 @@
 void seats_init(struct seats *seats)
 {
     seats->first = seats->last = NULL;
+    seats->is_closed = false;
     (void)pthread_mutex_init(&seats->lock, NULL);
+}
+
+void seats_close(struct seats *seats)
+{
+    (void)pthread_mutex_lock(&seats->lock);
+    seats->is_closed = true;
+    for (struct seat *seat = seats->first; seat; seat = seat->next) {
+        if (seat->state != SEAT_WAITS)
+            continue;
+        seat->state = SEAT_NONE;
+        (void)pthread_cond_signal(&seat->changed);
+    }
+    (void)pthread_mutex_unlock(&seats->lock);
 }
 
 void seats_release(struct seats *seats)
@@ -95,7 +109,7 @@ static void seats_give_out(struct seats *seats)
 {
     struct seat *next;
 
-    while ((next = seats_choose_next(seats))) {
+    while (!seats->is_closed && (next = seats_choose_next(seats))) {
         next->state = SEAT_WORKS;
         (void)pthread_cond_signal(&next->changed);
     }
@@ -162,14 +176,16 @@ bool seat_take(struct seat *seat, enum seat_use use)
     seat->state = SEAT_WAITS;
     seats_give_out(seats);
 
-    bool fits = seat->state == SEAT_WORKS || seats_count(seats, seat->who).waits <= SEATS_QUEUE;
-
-    if (!fits)
+    if (seat->state == SEAT_WAITS &&
+        (seats->is_closed || seats_count(seats, seat->who).waits > SEATS_QUEUE))
         seat->state = SEAT_NONE;
     while (seat->state == SEAT_WAITS)
         (void)pthread_cond_wait(&seat->changed, &seats->lock);
+
+    bool works = seat->state == SEAT_WORKS;
+
     (void)pthread_mutex_unlock(&seats->lock);
-    return fits;
+    return works;
 }
 
 bool seat_has_room(struct seat *seat, size_t len)

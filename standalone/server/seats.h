@@ -29,9 +29,12 @@ struct seats {
     size_t max_requests, max_answers, small_answer; /* set before seats_init */
     pthread_mutex_t lock;
     struct seat *first, *last;
+    bool is_closed;
 };
 
 void seats_init(struct seats *seats);
+/* The server stops: no request that waits, or comes, gets a seat. */
+void seats_close(struct seats *seats);
 void seats_release(struct seats *seats); /* no request is in progress */
 
 enum seat_use { SEAT_SHORT, SEAT_LONG };
@@ -60,7 +63,8 @@ struct seat {
  * requests in progress as one may have. */
 struct seat *seat_join(struct seats *seats, struct arena *arena, uint64_t request_id,
                        const char *who);
-/* Blocks until the request may be worked on. false: the user's queue is full. */
+/* Blocks until the request may be worked on. false: the user's queue is full, or the
+ * seats are closed. */
 bool seat_take(struct seat *seat, enum seat_use use) MUST_CHECK;
 /* The answer has len bytes by now. false: there is no room for them, and the answer is to be refused. */
 bool seat_has_room(struct seat *seat, size_t len) MUST_CHECK;

@@ -19,7 +19,7 @@
 #define MAX_BODIES ((size_t)64 << 20)
 #define SMALL_BODY ((size_t)64 << 10)
 /* Answers that are made or sent, in the same manner. */
-#define MAX_ANSWERS ((size_t)32 << 20)
+#define MAX_ANSWERS ((size_t)16 << 20)
 #define SMALL_ANSWER ((size_t)64 << 10)
 /* For a body that is only read so that its sender sees that it is refused. */
 #define REFUSED_MS 2000
@@ -338,6 +338,7 @@ void server_stop(struct server *server)
 {
     if (!server)
         return;
+    seats_close(&server->seats);
     http_server_stop(server->http);
     release(server);
 }

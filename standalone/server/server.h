@@ -17,7 +17,7 @@ struct server_options {
     struct users_file *users; /* borrowed; its changes are this server's to be told of */
     unsigned max_connections; /* 0: 512; each has a thread */
     unsigned max_strangers;   /* of these, whose clients have not said who they are; 0: half */
-    size_t max_answers;       /* bytes of all that are made or sent; 0: 32 MiB */
+    size_t max_answers;       /* bytes of all that are made or sent; 0: 16 MiB */
 };
 
 /*
@@ -35,6 +35,6 @@ struct server_options {
  */
 int server_start(const struct server_options *options, struct server **ret,
                  struct error *err) MUST_CHECK;
-/* Answers what is in progress, ends watches. NULL is fine. */
+/* Answers what is in work, refuses what waits, ends watches. NULL is fine. */
 void server_stop(struct server *server);
 unsigned server_port(const struct server *server);

@@ -271,6 +271,22 @@ TEST(a_long_answer_that_is_not_read_holds_up_lists_of_its_user_alone)
     leave(&next);
 }
 
+TEST(who_waits_when_the_seats_are_closed_has_none)
+{
+    struct guest own[] = { { .who = "a" }, { .who = "a" }, { .who = "a" } }, late = { .who = "b" };
+
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        come(&own[i]);
+    seats_close(&seats);
+    ck_assert_int_eq(pthread_join(own[2].thread, NULL), 0);
+    ck_assert(!own[2].is_let_in);
+    leave(&own[0]);
+    leave(&own[1]);
+    ck_assert(!seat_take(join(&late), SEAT_SHORT));
+    arena_destroy(own[2].arena);
+    arena_destroy(late.arena);
+}
+
 TEST(answers_have_so_many_bytes_in_all_and_one_may_be_larger_than_half)
 {
     struct guest a = { .who = "a" }, b = { .who = "b" }, c = { .who = "c" };
