@@ -30,9 +30,9 @@ struct resources; /* standalone/schema/resource.h */
  *  5. Nothing of a Secret is in any message.
  */
 #define API_MAX_BODY (3u << 20) /* as kube-apiserver */
-/* Values of a body. With what defaults, checks and managed fields need of each, some 70 MiB. */
-#define API_MAX_VALUES 100000
-#define API_MAX_OBJECT_VALUES 200000 /* of what is stored: with managed fields, or after patches */
+/* Values of a body. With what defaults, checks and managed fields need of each, some 10 MiB. */
+#define API_MAX_VALUES 10000
+#define API_MAX_OBJECT_VALUES 20000 /* of what is stored: with managed fields, or after patches */
 /* Of 429. */
 #define API_TOO_MANY "too many requests, please try again later"
 #define API_RETRY_AFTER_S 5

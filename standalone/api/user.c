@@ -21,20 +21,6 @@ bool role_parse(const char *name, enum role *ret)
     return false;
 }
 
-enum role role_of_groups(const char *const *groups)
-{
-    enum role best = ROLE_NONE, role;
-
-    for (size_t i = 0; groups && groups[i]; i++) {
-        if (str_equal(groups[i], "system:masters"))
-            return ROLE_ADMIN;
-        if (str_has_prefix(groups[i], ROLE_GROUP) &&
-            role_parse(groups[i] + strlen(ROLE_GROUP), &role) && role > best)
-            best = role;
-    }
-    return best;
-}
-
 static bool is_one_of(const char *const *verbs, const char *verb)
 {
     for (size_t i = 0; verbs[i]; i++) {

@@ -24,10 +24,6 @@ struct user {
 #define ROLE_GROUP "propeller:"        /* the group of a role: this and its name */
 extern const char *const ROLE_NAMES[]; /* "none", "view", "edit", "admin" */
 bool role_parse(const char *name, enum role *ret);
-/* The most that one of these groups (ended by NULL; NULL: none) gives: propeller:<role>, and
- * system:masters, which is admin. */
-enum role role_of_groups(const char *const *groups);
-
 /* verb: as in RBAC ("get", "list", "watch", "create", "update", "patch", "delete",
  * "deletecollection"); group "" for the core group. Pure. */
 bool user_may(const struct user *user, const char *verb, const char *group, const char *plural);

@@ -4,7 +4,7 @@
 #include "common/kube/in_process.h"
 #include "standalone/api/api.h"
 
-/* Who asks. All of it is borrowed; a watch must not outlive the API. */
+/* The caller of the API. All of it is borrowed; a watch must not outlive the API. */
 struct in_process {
     struct api *api;
     struct user user;

@@ -53,7 +53,7 @@ static void seats_remove(struct seats *seats, struct seat *seat)
         seats->last = seat->previous;
 }
 
-/* What all have, and one user. */
+/* Counts of all users together, and of one user. */
 struct seat_counts {
     unsigned works, works_long;
     unsigned requests, waits, has, has_long; /* of the user */

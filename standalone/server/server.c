@@ -103,7 +103,7 @@ static bool is_known(struct server *server, struct arena *arena, const char *tok
     return user;
 }
 
-/* False: nobody that is known, or a user with too many requests; then *ret says so. */
+/* Returns false, with the refusal in *ret, if the user is unknown or has too many requests. */
 static bool find_sender(struct server *server, struct arena *arena,
                         const struct http_server_request *request, struct sender *sender,
                         struct api_reply *ret)

@@ -23,10 +23,10 @@ struct users *users_ref(struct users *users);
 void users_unref(struct users *users); /* NULL is fine */
 size_t users_len(const struct users *users);
 
-/* The number of the first line with a certificate, which lets nobody in; 0: there is none. */
+/* The number of the first line with a certificate, which is ignored; 0: there is none. */
 size_t users_useless_line(const struct users *users);
 
-/* Whose token has this SHA-256, in hexadecimal. Takes as long for any of them. NULL: nobody's.
+/* Whose token has this SHA-256, in hexadecimal. Takes as long for any of them. NULL: there is none.
  * Lives as long as the reference. */
 const struct user *users_find_token(const struct users *users,
                                     const char hash[static SHA256_HEX_LEN]);

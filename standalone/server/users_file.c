@@ -92,9 +92,10 @@ static int load(const char *path, struct stat *ret_seen, struct users **ret, str
         return error_wrap(err, "'%s'", path);
     line = users_useless_line(*ret);
     if (line)
-        log_warn("client certificates let nobody in any more: remove the lines with one, and run "
-                 "add-user for those users",
-                 "file", path, "line", LOG_INT((int64_t)line), NULL);
+        log_warn(
+            "client certificates are not accepted any more: remove the lines with one, and run "
+            "add-user for those users",
+            "file", path, "line", LOG_INT((int64_t)line), NULL);
     return 0;
 }
 

@@ -272,7 +272,6 @@ TEST(a_name_has_no_control_characters)
             err.message,
             "--name must have 1 to 100 bytes of UTF-8, no blanks or control characters, and not "
             "begin with '#'");
-        ck_assert_int_lt(users_certificate_line(arena, name, ROLE_VIEW, "", &line, &err), 0);
         ck_assert_int_lt(
             users_parse(arena_printf(arena, "eve view certificate\n%s view certificate\n", name),
                         &users, &err),
@@ -285,43 +284,22 @@ TEST(a_name_has_no_control_characters)
     users_unref(users);
 }
 
-TEST(a_certificate_is_the_one_of_the_line)
+/* Of an earlier version. */
+TEST(a_line_with_a_certificate_lets_nobody_in)
 {
-    char hash[SHA256_HEX_LEN], other[SHA256_HEX_LEN];
     const char *line;
     struct users *users;
     struct error err;
 
-    (void)sha256_hex("one", 3, hash);
-    (void)sha256_hex("other", 5, other);
-    ck_assert_int_eq(users_certificate_line(arena, "eve", ROLE_EDIT, hash, &line, &err), 0);
+    ck_assert_int_eq(users_line(arena, "eve", ROLE_VIEW, "token", &line, &err), 0);
     ck_assert_int_eq(
-        users_parse(arena_printf(arena, "%sbob view certificate\n", line), &users, &err), 0);
-    ck_assert_int_eq(users_find_certificate(users, "eve", hash)->role, ROLE_EDIT);
-    ck_assert_ptr_null(users_find_certificate(users, "eve", other));
-    ck_assert_ptr_null(users_find_certificate(users, "mallory", hash));
-    ck_assert_ptr_null(users_find_token(users, hash)); /* it is no secret */
-    ck_assert_int_eq(users_find_certificate(users, "bob", other)->role, ROLE_VIEW);
+        users_parse(arena_printf(arena, "%sbob admin certificate\nx edit certificate:00\n", line),
+                    &users, &err),
+        0);
+    ck_assert_uint_eq(users_len(users), 1);
+    ck_assert_uint_eq(users_useless_line(users), 2);
     users_unref(users);
-    ck_assert_int_lt(users_parse("eve view certificate:00", &users, &err), 0);
     ck_assert_int_lt(users_parse("eve view certificates", &users, &err), 0);
-}
-
-static const struct {
-    const char *groups[3];
-    enum role role;
-} GROUPS[] = {
-    { { NULL }, ROLE_NONE },
-    { { "system:authenticated", NULL }, ROLE_NONE },
-    { { "propeller:view", NULL }, ROLE_VIEW },
-    { { "propeller:edit", "propeller:view", NULL }, ROLE_EDIT },
-    { { "propeller:king", "edit", NULL }, ROLE_NONE },
-    { { "propeller:view", "system:masters", NULL }, ROLE_ADMIN },
-};
-
-TEST_EACH(a_group_may_give_a_role, GROUPS)
-{
-    ck_assert_int_eq(role_of_groups(GROUPS[_i].groups), GROUPS[_i].role);
 }
 
 static const struct {

@@ -28,7 +28,7 @@ static struct kube_config *config;
 static struct watch_loop *loop;
 static struct watch_machine *machine;
 
-/* What the sink was told, with the lock. */
+/* Events that the sink has received; guarded by the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static unsigned sets, applied, deleted, held;

@@ -161,7 +161,7 @@ static void ck_too_many_values(const struct api_request *request)
     size_t peak = heap_peak();
 
     ck_assert_int_eq(reply.status, 413);
-    ck_assert_msg(strstr(reply.body, "more than 100000 values") != NULL, "%s", reply.body);
+    ck_assert_msg(strstr(reply.body, "more than 10000 values") != NULL, "%s", reply.body);
     ck_assert_uint_le(peak, 6 * request->body_len);
 }
 

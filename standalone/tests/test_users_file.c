@@ -80,8 +80,8 @@ TEST(lines_with_certificates_let_nobody_in_and_are_told)
     ck_assert_int_eq(users_file_open(users_path(), &file, &err), 0);
     said = capture_text(test_arena);
     capture_stop();
-    ck_assert_msg(strstr(said, "client certificates let nobody in") && strstr(said, users_path()) &&
-                      strstr(said, "\"line\":\"4\""),
+    ck_assert_msg(strstr(said, "client certificates are not accepted") &&
+                      strstr(said, users_path()) && strstr(said, "\"line\":\"4\""),
                   "%s", said);
 
     struct users *users = users_file_get(file);
