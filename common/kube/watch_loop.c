@@ -25,6 +25,7 @@
 #define LINES_AT_ONCE 100
 /* Of a list of this process: a page is in memory as text. */
 #define PAGE_IN_PROCESS 100
+#define SETTLE_MS 100
 
 /* One machine and its handle; the loop's thread alone, but for the problem. */
 struct transfer {
@@ -53,9 +54,11 @@ struct watch_loop {
     bool started;
     pthread_t thread;
     atomic_bool stopping;
-    pthread_mutex_t lock;   /* of the problems, and of: */
-    pthread_cond_t changed; /* with an API of this process: is_awake, or the end */
-    bool is_awake;          /* some stream may have more */
+    pthread_mutex_t lock;    /* of the problems, and of: */
+    pthread_cond_t changed;  /* with an API of this process: is_awake, or the end */
+    bool is_awake;           /* some stream may have more */
+    uint64_t asked, settled; /* turns in which all streams are asked: wanted, done */
+    pthread_cond_t has_settled;
 };
 
 struct watch_loop *watch_loop_create(struct kube_config *config)
@@ -67,6 +70,7 @@ struct watch_loop *watch_loop_create(struct kube_config *config)
     atomic_init(&loop->stopping, false);
     pthread_mutex_init(&loop->lock, NULL);
     cond_init(&loop->changed);
+    cond_init(&loop->has_settled);
     return loop;
 }
 
@@ -83,6 +87,7 @@ void watch_loop_destroy(struct watch_loop *loop)
     curl_multi_cleanup(loop->multi);
     curl_setup_destroy(loop->setup);
     pthread_cond_destroy(&loop->changed);
+    pthread_cond_destroy(&loop->has_settled);
     pthread_mutex_destroy(&loop->lock);
     free(loop);
 }
@@ -215,6 +220,8 @@ static void wake(struct watch_loop *loop)
     pthread_mutex_lock(&loop->lock);
     loop->is_awake = true;
     pthread_cond_signal(&loop->changed);
+    if (atomic_load(&loop->stopping))
+        pthread_cond_broadcast(&loop->has_settled);
     pthread_mutex_unlock(&loop->lock);
 }
 
@@ -280,7 +287,8 @@ static int pull_line(struct transfer *transfer)
     return -1;
 }
 
-static void pull(struct transfer *transfer)
+/* true: others had to have their turn before its end. */
+static bool pull(struct transfer *transfer)
 {
     int r = 1;
 
@@ -291,9 +299,11 @@ static void pull(struct transfer *transfer)
         on_more(transfer);
     else if (r == 0)
         transfer->ask_ms = now_ms() + transfer->stream.wait_ms(transfer->stream.ctx);
+    return r > 0;
 }
 
-static void await_more(struct watch_loop *loop, int wait_ms)
+/* Returns how many turns were asked for until now. */
+static uint64_t await_more(struct watch_loop *loop, int wait_ms)
 {
     const struct timespec deadline = cond_deadline((uint32_t)wait_ms);
 
@@ -302,18 +312,54 @@ static void await_more(struct watch_loop *loop, int wait_ms)
            cond_wait_until(&loop->changed, &loop->lock, &deadline))
         ;
     loop->is_awake = false;
+
+    uint64_t asked = loop->asked;
+
+    pthread_mutex_unlock(&loop->lock);
+    return asked;
+}
+
+static void settle(struct watch_loop *loop, uint64_t asked)
+{
+    pthread_mutex_lock(&loop->lock);
+    loop->settled = asked;
+    pthread_cond_broadcast(&loop->has_settled);
+    pthread_mutex_unlock(&loop->lock);
+}
+
+void watch_loop_settle(struct watch_loop *loop)
+{
+    const struct timespec deadline = cond_deadline(SETTLE_MS);
+
+    if (!loop->api)
+        return;
+    pthread_mutex_lock(&loop->lock);
+
+    uint64_t turn = ++loop->asked;
+
+    loop->is_awake = true;
+    pthread_cond_signal(&loop->changed);
+    while (loop->settled < turn && !atomic_load(&loop->stopping) &&
+           cond_wait_until(&loop->has_settled, &loop->lock, &deadline))
+        ;
     pthread_mutex_unlock(&loop->lock);
 }
 
 static void turn_in_process(struct watch_loop *loop, int wait_ms)
 {
-    await_more(loop, wait_ms);
+    uint64_t asked = await_more(loop, wait_ms);
+    bool asks_all = asked > loop->settled, has_more = false; /* settled: this thread's to write */
+
     for (size_t i = 0; i < loop->count && !atomic_load(&loop->stopping); i++) {
         struct transfer *transfer = loop->transfers[i];
 
-        if (transfer->running && (atomic_load(&transfer->has_more) || transfer->ask_ms <= now_ms()))
-            pull(transfer);
+        if (!transfer->running)
+            continue;
+        if (asks_all || atomic_load(&transfer->has_more) || transfer->ask_ms <= now_ms())
+            has_more = pull(transfer) || has_more;
     }
+    if (asks_all && !has_more)
+        settle(loop, asked);
 }
 
 /* --- the loop --- */

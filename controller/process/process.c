@@ -232,6 +232,8 @@ static void on_request(void *ctx, const char *method, int status, int64_t durati
 
     snprintf(code, sizeof(code), "%d", status);
     metric_add(&requests, 1, status ? code : "<error>", method, process->api_host, NULL);
+    if (process->watches && !str_equal(method, "GET") && status >= 200 && status <= 299)
+        watch_loop_settle(process->watches);
 }
 
 static void make_elector(struct process *process)

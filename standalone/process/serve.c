@@ -17,7 +17,7 @@
 #include "standalone/schema/resource.h"
 #include "standalone/server/in_process.h"
 #include "standalone/server/server.h"
-#include "standalone/server/users_file.h"
+#include "standalone/server/users.h"
 #include "standalone/store/kv.h"
 
 /* The user that the controller of this process is. */

@@ -11,7 +11,7 @@
 #include "standalone/api/api.h"
 #include "standalone/server/seats.h"
 #include "standalone/server/stream.h"
-#include "standalone/server/users_file.h"
+#include "standalone/server/users.h"
 
 #define REQUEST_TIMEOUT_MS 60000
 #define MAX_CONNECTIONS 512

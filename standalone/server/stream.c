@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "standalone/api/api.h"
-#include "standalone/server/users_file.h"
+#include "standalone/server/users.h"
 
 /* A user with streams. With the lock of the streams. */
 struct watcher {

@@ -1,12 +1,23 @@
 #include "standalone/server/users.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 
 #include "common/base/alloc.h"
+#include "common/base/buf.h"
 #include "common/base/digest.h"
+#include "common/base/log.h"
 #include "common/base/str.h"
+#include "common/runtime/thread.h"
 
 #define BLANKS " \t\r"
 
@@ -194,4 +205,243 @@ char *users_make_token(struct arena *arena)
     char one[UUID_LEN], other[UUID_LEN];
 
     return arena_printf(arena, "%s-%s", uuid_random(one), uuid_random(other));
+}
+
+/* A look for changes: where the kernel tells of them, only in case that it did not. */
+#define TOLD_MS 60000
+#define UNTOLD_MS 1000
+#define EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_MOVED_FROM)
+
+struct users_file {
+    char *path;
+    int inotify_fd; /* -1: there is none */
+    int wake_fd;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* of what follows; held while the file is read */
+    struct stat seen;     /* the file that was looked at last; zeroes: there was none */
+    struct users *users;
+
+    pthread_mutex_t
+        telling; /* of the two below; held while it is told, before the other lock is taken */
+    void (*changed)(void *ctx);
+    void *ctx;
+};
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* What it is comes with what is in it: a rename between the two would be missed. */
+static int read_file(const char *path, struct stat *ret_seen, struct buf *ret, struct error *err)
+{
+    char chunk[4096];
+    ssize_t len = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, ret_seen) < 0) {
+        int problem = errno;
+
+        if (fd >= 0)
+            close(fd);
+        return error_set(err, problem == ENOENT ? ERROR_NOT_FOUND : ERROR_INVALID, "'%s': %s", path,
+                         strerrordesc_np(problem));
+    }
+    errno = 0;
+    while ((len = read(fd, chunk, sizeof(chunk))) > 0) {
+        if (!buf_append(ret, chunk, (size_t)len)) {
+            len = -1;
+            errno = EFBIG;
+            break;
+        }
+    }
+
+    int problem = errno;
+
+    close(fd);
+    return len < 0 ? error_set(err, ERROR_INVALID, "'%s': %s", path, strerrordesc_np(problem)) : 0;
+}
+
+static int load(const char *path, struct stat *ret_seen, struct users **ret, struct error *err)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(USERS_FILE_MAX);
+
+    int r = read_file(path, ret_seen, &text, err);
+    if (r < 0)
+        return r;
+
+    size_t line = buf_line_of_nul(&text); /* what a crash leaves of a file that was not synced */
+
+    if (line)
+        return error_set(err, ERROR_INVALID, "'%s': line %zu holds a NUL: it is damaged", path,
+                         line);
+    r = users_parse(buf_string(&text), ret, err);
+    if (r < 0)
+        return error_wrap(err, "'%s'", path);
+    line = users_useless_line(*ret);
+    if (line)
+        log_warn(
+            "client certificates are not accepted any more: remove the lines with one, and run "
+            "add-user for those users",
+            "file", path, "line", LOG_INT((int64_t)line), NULL);
+    return 0;
+}
+
+/* With the lock. True: there are others now. */
+static bool refresh(struct users_file *file)
+{
+    struct stat now = { 0 };
+    struct users *users = NULL;
+    struct error err = { 0 };
+
+    if (stat(file->path, &now) < 0)
+        memset(&now, 0, sizeof(now));
+    if (is_same(&now, &file->seen))
+        return false;
+    if (load(file->path, &now, &users, &err) < 0) {
+        file->seen = now;
+        log_error("the file of users cannot be used: those of before stay", "error",
+                  ERROR_TEXT(&err), NULL);
+        return false;
+    }
+    file->seen = now;
+    users_unref(file->users);
+    file->users = users;
+    log_info("users read again", "users", LOG_INT((int64_t)users_len(users)), NULL);
+    return true;
+}
+
+static void tell(struct users_file *file)
+{
+    pthread_mutex_lock(&file->telling);
+    if (file->changed)
+        file->changed(file->ctx);
+    pthread_mutex_unlock(&file->telling);
+}
+
+/* As they are now; *ret_changed: they were others. */
+static struct users *get(struct users_file *file, bool *ret_changed)
+{
+    pthread_mutex_lock(&file->lock);
+    *ret_changed = refresh(file);
+
+    struct users *users = users_ref(file->users);
+
+    pthread_mutex_unlock(&file->lock);
+    return users;
+}
+
+struct users *users_file_get(struct users_file *file)
+{
+    bool changed;
+    struct users *users = get(file, &changed);
+
+    if (changed)
+        (void)eventfd_write(file->wake_fd, 1); /* the thread tells: this one may hold locks */
+    return users;
+}
+
+void users_file_set_changed(struct users_file *file, void (*function)(void *ctx), void *ctx)
+{
+    pthread_mutex_lock(&file->telling);
+    file->changed = function;
+    file->ctx = ctx;
+    pthread_mutex_unlock(&file->telling);
+}
+
+/* --- the thread that looks -------------------------------------------------------------------- */
+
+/* Of the folder: a file that is renamed over another one has no events of its own. */
+static int watch_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+    if (fd >= 0 && inotify_add_watch(fd, folder, EVENTS) < 0) {
+        close(fd);
+        fd = -1;
+    }
+    free(folder);
+    return fd;
+}
+
+/* 1: somebody has seen a change; 2: the end. */
+static eventfd_t wait_for_more(struct users_file *file)
+{
+    struct pollfd fds[] = { { .fd = file->wake_fd, .events = POLLIN },
+                            { .fd = file->inotify_fd, .events = POLLIN } };
+    char events[4096];
+    eventfd_t count = 0;
+
+    (void)poll(fds, ARRAY_LEN(fds), file->inotify_fd < 0 ? UNTOLD_MS : TOLD_MS);
+    while (file->inotify_fd >= 0 && read(file->inotify_fd, events, sizeof(events)) > 0)
+        ;
+    (void)eventfd_read(file->wake_fd, &count);
+    return count;
+}
+
+#define THE_END ((eventfd_t)1 << 32)
+
+static void *run(void *ctx)
+{
+    struct users_file *file = ctx;
+    eventfd_t count;
+
+    while ((count = wait_for_more(file)) < THE_END) {
+        bool changed;
+
+        users_unref(get(file, &changed));
+        if (changed || count)
+            tell(file);
+    }
+    return NULL;
+}
+
+static void release(struct users_file *file)
+{
+    if (file->inotify_fd >= 0)
+        close(file->inotify_fd);
+    if (file->wake_fd >= 0)
+        close(file->wake_fd);
+    users_unref(file->users);
+    pthread_mutex_destroy(&file->telling);
+    pthread_mutex_destroy(&file->lock);
+    free(file->path);
+    free(file);
+}
+
+int users_file_open(const char *path, struct users_file **ret, struct error *err)
+{
+    struct users_file *file = xcalloc(1, sizeof(*file));
+
+    file->path = xstrdup(path);
+    pthread_mutex_init(&file->lock, NULL);
+    pthread_mutex_init(&file->telling, NULL);
+    file->inotify_fd = watch_folder(path);
+    file->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+    int r = load(path, &file->seen, &file->users, err);
+    if (r == 0 && file->wake_fd < 0)
+        r = error_set(err, ERROR_INTERNAL, "eventfd: %s", strerrordesc_np(errno));
+    if (r == 0)
+        r = thread_start(&file->thread, "users", run, file, err);
+    if (r < 0) {
+        release(file);
+        return r;
+    }
+    *ret = file;
+    return 0;
+}
+
+void users_file_close(struct users_file *file)
+{
+    if (!file)
+        return;
+    (void)eventfd_write(file->wake_fd, THE_END);
+    thread_join(file->thread);
+    release(file);
 }

@@ -8,7 +8,7 @@
 #include "common/base/str.h"
 #include "common/tests/parsed.h"
 #include "common/tests/temp_dir.h"
-#include "standalone/server/users_file.h"
+#include "standalone/server/users.h"
 
 struct server *api_server;
 static struct users_file *users;

@@ -7,7 +7,7 @@
 
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
-#include "standalone/server/users_file.h"
+#include "standalone/server/users.h"
 #include "standalone/tests/server_fixture.h"
 
 static int asked_by(const char *user)

@@ -268,6 +268,10 @@ void watch_loop_destroy(struct watch_loop *loop)
     free(loop);
 }
 
+void watch_loop_settle(struct watch_loop *loop UNUSED)
+{
+}
+
 void watch_loop_add(struct watch_loop *loop, struct watch_machine *machine)
 {
     assert(loop->count < MAX_MACHINES);
