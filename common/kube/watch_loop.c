@@ -353,8 +353,10 @@ static void turn_in_process(struct watch_loop *loop, int wait_ms)
     for (size_t i = 0; i < loop->count && !atomic_load(&loop->stopping); i++) {
         struct transfer *transfer = loop->transfers[i];
 
-        if (!transfer->running)
+        if (!transfer->running) { /* one that is about to begin may be told of the write */
+            has_more = has_more || transfer->request.not_before_ms <= now_ms();
             continue;
+        }
         if (asks_all || atomic_load(&transfer->has_more) || transfer->ask_ms <= now_ms())
             has_more = pull(transfer) || has_more;
     }

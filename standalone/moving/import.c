@@ -370,7 +370,7 @@ static int make(struct import *import, struct arena *arena, const struct resourc
 {
     cJSON *manifest = manifest_of(arena, &resource->kind, object, true);
     const cJSON *metadata = json_get(manifest, "metadata");
-    enum import_outcome outcome;
+    enum import_outcome outcome = IMPORT_REFUSED;
     struct import_object made = {
         .options = import->options,
         .arena = arena,
