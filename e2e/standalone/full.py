@@ -7,18 +7,16 @@ acknowledged is there. Runs in a mount namespace of its own (`unshare --mount`),
 
 usage: full.py PROGRAM FOLDER [--rounds N] [--writers N] [--seed N]
 """
-import argparse
 import http.client
 import json
 import os
 import random
 import subprocess
-import sys
 import threading
 import time
 
-from kill import Key, check_keys, check_watch, text_of
-from server import PATH, PATIENCE_S, Server, ask, expect
+from kill import Key, acknowledge, check_keys, check_watch, write_once
+from server import PATH, PATIENCE_S, expect, play_on_a_server
 
 DISK_MIB = 24
 KEYS_EACH = 2
@@ -63,31 +61,16 @@ def check_refusal(status, reply):
            f"a write is refused with {status} {reply}")
 
 
-def write_once(connection, server, key, tally, writer):
-    key.n += 1
-    write = (key.n, text_of(key.name, key.n))
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": key.name}, "data": {"text": write[1]}}
-    key.asked = write
-    if key.acked is None:
-        status, reply = ask(connection, server, "POST", PATH, body)
-    elif key.n % 11 == 3 and key.acked[1] is not None:
-        write = key.asked = (key.n, None)
-        status, reply = ask(connection, server, "DELETE", f"{PATH}/{key.name}")
-    elif key.acked[1] is None:
-        status, reply = ask(connection, server, "POST", PATH, body)
-    else:
-        body["metadata"]["resourceVersion"] = str(key.revision)
-        status, reply = ask(connection, server, "PUT", f"{PATH}/{key.name}", body)
+def write_and_count(connection, key, tally, writer):
+    status, reply = write_once(connection, key)
     if status not in (200, 201):
         check_refusal(status, reply)
         key.asked = None  # it was not written at all
         tally.count(tally.refusals_of, writer)
         return
-    key.acked, key.asked = write, None
-    key.revision = int(reply["metadata"]["resourceVersion"]) if write[1] else None
-    if key.revision:
+    if acknowledge(key, reply):
         with tally.changed:
-            tally.acks[key.revision] = (key.name, write)
+            tally.acks[key.revision] = (key.name, key.acked)
     tally.count(tally.acks_of, writer)
 
 
@@ -106,7 +89,7 @@ class Writers:
             connection = self.server.connect()
             while not self.stopping.is_set():
                 for key in keys:
-                    write_once(connection, self.server, key, self.tally, number)
+                    write_and_count(connection, key, self.tally, number)
         except (OSError, http.client.HTTPException, ValueError, SystemExit) as failure:
             self.tally.fail(f"a writer: {failure!r}")
 
@@ -147,24 +130,16 @@ class Disk:
         os.unlink(self.filler)
 
 
-def open_watch(server, since):
-    connection = server.connect()
-    connection.request("GET", f"{PATH}?watch=1&resourceVersion={since}&timeoutSeconds={PATIENCE_S}",
-                       headers={"Authorization": "Bearer " + server.token})
-    return connection, connection.getresponse()
-
-
 def read_while_full(server, keys):
     """What users see while the writers are refused."""
     connection = server.connect()
     for path in (PATH, f"{PATH}/{keys[0].name}", "/readyz?verbose", "/version", "/api/v1/namespaces"):
-        connection.request("GET", path, headers={"Authorization": "Bearer " + server.token})
-        response = connection.getresponse()
+        response = connection.call("GET", path)
         text = response.read()
         expect(response.status in (200, 404), f"GET {path} on a full disk: {response.status} {text[:200]}")
 
 
-def play(server, disk, keys, options, rng, head):
+def play_round(server, disk, keys, options, rng, head):
     """One round; returns the newest revision, how many writes were acknowledged and refused."""
     tally = Tally()
     writers = Writers(server, keys, options.writers, tally)
@@ -173,16 +148,15 @@ def play(server, disk, keys, options, rng, head):
     disk_is_full(disk, tally, options.writers)
     read_while_full(server, keys)
     writers.stop()
-    connection = server.connect()
-    full_at = check_keys(connection, server, keys)
+    full_at = check_keys(server, keys)
     check_watch(server, head, full_at, tally.acks)
     disk.top_up()
     server.kill()
     server.start()
-    connection = server.connect()
-    expect(check_keys(connection, server, keys) == full_at, "another revision after kill -9 on a full disk")
+    expect(check_keys(server, keys) == full_at, "another revision after kill -9 on a full disk")
     check_watch(server, head, full_at, tally.acks)
-    watching, events = open_watch(server, full_at)
+    watching = server.connect()
+    events = watching.watch(full_at, timeoutSeconds=PATIENCE_S)
     writers = Writers(server, keys, options.writers, tally)
     tally.wait("refusals_of", options.writers, REFUSALS_EACH)
     disk.free()
@@ -193,7 +167,7 @@ def play(server, disk, keys, options, rng, head):
     expect(event["type"] != "ERROR", f"a watch that was open while the disk was full: {event}")
     watching.close()
     writers.stop()
-    now = check_keys(server.connect(), server, keys)
+    now = check_keys(server, keys)
     check_watch(server, head, now, tally.acks)
     return now, sum(tally.acks_of.values()), sum(tally.refusals_of.values()), went_on
 
@@ -208,36 +182,16 @@ def disk_is_full(disk, tally, writers):
             return
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("folder")
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--writers", type=int, default=6)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+def play(server, options, disk):
     rng = random.Random(options.seed)
-    disk = Disk(options.folder)
-    server = Server(options.program, options.folder)
     keys = [Key(f"key-{i:03}") for i in range(options.writers * KEYS_EACH)]
     head, acked, refused, slowest = 1, 0, 0, 0
-    server.start()
-    try:
-        for _ in range(options.rounds):
-            head, acks, refusals, went_on = play(server, disk, keys, options, rng, head)
-            acked, refused, slowest = acked + acks, refused + refusals, max(slowest, went_on)
-    except SystemExit:
-        with open(os.path.join(options.folder, "log"), encoding="utf-8") as log:
-            sys.stderr.write("".join(log.readlines()[-20:]))
-        raise
-    finally:
-        if server.process.poll() is None:
-            server.process.terminate()
-            server.process.wait()
+    for _ in range(options.rounds):
+        head, acks, refusals, went_on = play_round(server, disk, keys, options, rng, head)
+        acked, refused, slowest = acked + acks, refused + refusals, max(slowest, went_on)
     print(f"full: {options.rounds} full disks under {options.writers} writers and kill -9, {acked} writes acknowledged, "
           f"none lost, {refused} refused, none of them written; all write again after {slowest * 1000:.0f} ms at most")
 
 
 if __name__ == "__main__":
-    # A thread that fails must not leave others that wait for nothing.
-    sys.exit(main())
+    play_on_a_server(play, Disk, rounds=4, writers=6, seed=1)

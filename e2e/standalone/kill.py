@@ -9,15 +9,13 @@ to do is not taken for a slow start.
 
 usage: kill.py PROGRAM FOLDER [--kills N] [--writers N] [--seed N]
 """
-import argparse
 import http.client
 import json
 import random
 import statistics
-import sys
 import threading
 
-from server import PATH, PATIENCE_S, Server, ask, expect, processor_s
+from server import PATH, PATIENCE_S, expect, play_on_a_server, revision
 
 KEYS_EACH = 3
 MAX_ACKS = 80
@@ -58,26 +56,26 @@ class Round:
                 self.enough.set()
 
 
-def write_once(connection, server, key, rnd):
+def write_once(connection, key):
+    """The next write of a key: its status and what was said. The key knows what is asked, not yet how it ended."""
     key.n += 1
     is_there = key.acked is not None and key.acked[1] is not None
-    write = (key.n, None if is_there and key.n % 7 == 3 else text_of(key.name, key.n))
-    key.asked = write
-    if write[1] is None:
-        status, reply = ask(connection, server, "DELETE", f"{PATH}/{key.name}")
-        expect(status == 200, f"DELETE {key.name}: {status} {reply}")
-        # The revision of a deletion is in no answer: the watch tells it.
-        key.acked, key.revision = write, None
-        return
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": key.name}, "data": {"text": write[1]}}
-    if is_there:
-        body["metadata"]["resourceVersion"] = str(key.revision)
-        status, reply = ask(connection, server, "PUT", f"{PATH}/{key.name}", body)
-    else:
-        status, reply = ask(connection, server, "POST", PATH, body)
-    expect(status in (200, 201), f"write {key.n} of {key.name}: {status} {reply}")
-    key.acked, key.revision = write, int(reply["metadata"]["resourceVersion"])
-    rnd.ack(key.revision, key, write)
+    key.asked = (key.n, None if is_there and key.n % 7 == 3 else text_of(key.name, key.n))
+    if key.asked[1] is None:
+        return connection.ask("DELETE", f"{PATH}/{key.name}")
+    metadata = {"name": key.name}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": key.asked[1]}}
+    if not is_there:
+        return connection.ask("POST", PATH, body)
+    metadata["resourceVersion"] = str(key.revision)
+    return connection.ask("PUT", f"{PATH}/{key.name}", body)
+
+
+def acknowledge(key, reply):
+    """The revision of the write; None for a deletion: that is in no answer, the watch tells it."""
+    key.acked, key.asked = key.asked, None
+    key.revision = revision(reply) if key.acked[1] is not None else None
+    return key.revision
 
 
 def write_until_killed(server, keys, rnd):
@@ -85,7 +83,10 @@ def write_until_killed(server, keys, rnd):
         connection = server.connect()
         while True:
             for key in keys:
-                write_once(connection, server, key, rnd)
+                status, reply = write_once(connection, key)
+                expect(status in (200, 201), f"write {key.n} of {key.name}: {status} {reply}")
+                if acknowledge(key, reply):
+                    rnd.ack(key.revision, key, key.acked)
     except (OSError, http.client.HTTPException, ValueError):
         rnd.enough.set()  # it was killed
     except SystemExit as failure:
@@ -93,49 +94,47 @@ def write_until_killed(server, keys, rnd):
         rnd.enough.set()
 
 
-def check_keys(connection, server, keys):
-    found = {}
+def check_keys(server, keys):
+    found, connection = {}, server.connect()
     for key in keys:
-        status, reply = ask(connection, server, "GET", f"{PATH}/{key.name}")
+        status, reply = connection.ask("GET", f"{PATH}/{key.name}")
         expect(status in (200, 404), f"GET {key.name}: {status} {reply}")
         text = reply["data"]["text"] if status == 200 else None
         held = [write for write in (key.acked, key.asked) if (write[1] if write else None) == text]
         expect(held, f"{key.name} holds neither write {key.acked and key.acked[0]} nor "
                      f"{key.asked and key.asked[0]}: {str(text)[:60]}")
-        revision = int(reply["metadata"]["resourceVersion"]) if text else None
+        now = revision(reply) if text else None
         if held[0] == key.acked and key.revision:
-            expect(revision == key.revision, f"{key.name}: resourceVersion {revision}, told was {key.revision}")
-        key.acked, key.revision = held[0], revision
+            expect(now == key.revision, f"{key.name}: resourceVersion {now}, told was {key.revision}")
+        key.acked, key.revision = held[0], now
         if text:
-            found[key.name] = revision
-    status, reply = ask(connection, server, "GET", PATH)
-    listed = {item["metadata"]["name"]: int(item["metadata"]["resourceVersion"]) for item in reply["items"]}
+            found[key.name] = now
+    status, reply = connection.ask("GET", PATH)
+    listed = {item["metadata"]["name"]: revision(item) for item in reply["items"]}
     expect(status == 200 and listed == found, "the list is not what the keys are")
-    return int(reply["metadata"]["resourceVersion"])
+    return revision(reply)
 
 
 def check_watch(server, since, head, acks):
-    connection = server.connect()
-    connection.request("GET", f"{PATH}?watch=1&resourceVersion={since}&allowWatchBookmarks=true&timeoutSeconds=1",
-                       headers={"Authorization": "Bearer " + server.token})
+    events = server.connect().watch(since, allowWatchBookmarks="true", timeoutSeconds=1)
     last = since
     missing = dict(acks)
-    for line in connection.getresponse():
+    for line in events:
         event = json.loads(line)
-        revision = int(event["object"]["metadata"]["resourceVersion"])
+        told = revision(event["object"])
         if event["type"] == "BOOKMARK":
             continue
         expect(event["type"] in ("ADDED", "MODIFIED", "DELETED"), f"watch: {event}")
-        expect(last < revision <= head, f"watch: resourceVersion {revision} after {last}")
-        last = revision
-        if revision in missing:
-            name, write = missing.pop(revision)
+        expect(last < told <= head, f"watch: resourceVersion {told} after {last}")
+        last = told
+        if told in missing:
+            name, write = missing.pop(told)
             expect(event["object"]["metadata"]["name"] == name and event["object"]["data"]["text"] == write[1],
-                   f"watch: {revision} is another write")
+                   f"watch: {told} is another write")
     expect(not missing, f"watch: resourceVersions {sorted(missing)} are lost")
 
 
-def play(server, keys, writers, rng, head):
+def play_round(server, keys, writers, rng, head):
     rnd = Round(rng.randrange(MAX_ACKS))
     threads = [threading.Thread(target=write_until_killed, args=(server, keys[i::writers], rnd)) for i in range(writers)]
     for thread in threads:
@@ -146,7 +145,7 @@ def play(server, keys, writers, rng, head):
     for thread in threads:
         thread.join()
     expect(not rnd.failure, str(rnd.failure))
-    expect(all(revision > head for revision in rnd.acks), "a resourceVersion went back")
+    expect(min(rnd.acks, default=head + 1) > head, "a resourceVersion went back")
     return rnd
 
 
@@ -158,7 +157,7 @@ class Starts:
 
     def start(self, server):
         self.seconds.append(server.start())
-        self.processor.append(processor_s(server))
+        self.processor.append(server.processor_s())
 
     def __str__(self):
         return (f"answers after {statistics.median(self.seconds) * 1000:.0f} ms (slowest {max(self.seconds) * 1000:.0f} ms), "
@@ -169,36 +168,21 @@ class Starts:
                f"a start after a kill takes too long, {MAX_START_S} s is allowed: it {self}")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("folder")
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--writers", type=int, default=16)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+def play(server, options, _):
     rng = random.Random(options.seed)
-    server = Server(options.program, options.folder)
     keys = [Key(f"key-{i:03}") for i in range(options.writers * KEYS_EACH)]
     head, acked, starts = 1, 0, Starts()
-    server.start()
-    try:
-        for number in range(1, options.kills + 1):
-            rnd = play(server, keys, options.writers, rng, head)
-            starts.start(server)
-            connection = server.connect()
-            since, head = head, check_keys(connection, server, keys)
-            expect(head >= max(rnd.acks, default=since), "the store went back")
-            if number > 1:
-                check_watch(server, since, head, rnd.acks)
-            acked += len(rnd.acks)
-    finally:
-        if server.process.poll() is None:
-            server.process.terminate()
-            server.process.wait()
+    for number in range(1, options.kills + 1):
+        rnd = play_round(server, keys, options.writers, rng, head)
+        starts.start(server)
+        since, head = head, check_keys(server, keys)
+        expect(head >= max(rnd.acks, default=since), "the store went back")
+        if number > 1:
+            check_watch(server, since, head, rnd.acks)
+        acked += len(rnd.acks)
     starts.check()
     print(f"kill: {options.kills} kills under {options.writers} writers, {acked} writes acknowledged, none lost; {starts}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    play_on_a_server(play, kills=200, writers=16, seed=1)

@@ -9,10 +9,8 @@ usage: large.py PROGRAM FOLDER
 """
 import base64
 import json
-import threading
-import time
 
-from server import PATH, PATIENCE_S, add_user, ask, bearer, expect, of_status, play_on_a_server, revision, watch
+from server import PATH, expect, in_threads, play_on_a_server, revision, wait_until
 
 OBJECTS, TEXT, WRITERS = 6000, 4000, 16
 WATCHES, WATCHERS = 400, 4  # a user has 128 at most
@@ -32,36 +30,27 @@ LIST_KIB = 6 << 10
 
 def give_back(server):
     """KiB that the clients needed, and how much of that stays when all but the last one have gone."""
-    before = of_status(server, "VmRSS")
-    since = revision(ask(server.connect(), server, "GET", PATH)[1])
-    tokens = [add_user(server, f"watcher{i}") for i in range(WATCHERS)]
-    watches = [watch(server, since, token=tokens[i % WATCHERS]) for i in range(WATCHES)]
-    for _, response in watches:
+    before = server.memory("VmRSS")
+    since = revision(server.connect().ask("GET", PATH)[1])
+    tokens = [server.add_user(f"watcher{i}") for i in range(WATCHERS)]
+    connections = [server.connect(tokens[i % WATCHERS]) for i in range(WATCHES)]
+    watches = [connection.watch(since) for connection in connections]
+    for response in watches:
         expect(response.status == 200, f"a watch: {response.status}")
-    needed = of_status(server, "VmRSS") - before
-    for connection, response in watches[:-1]:
+    needed = server.memory("VmRSS") - before
+    for connection, response in zip(connections[:-1], watches):
         response.close()
         connection.close()
-    deadline = time.monotonic() + PATIENCE_S
-    while (left := of_status(server, "VmRSS") - before) > needed * REST_RATIO:
-        expect(time.monotonic() < deadline, f"{WATCHES} clients needed {needed} KiB, of which {left} stay without them")
-        time.sleep(0.5)
-    return needed, left
-
-
-def in_threads(count, function, *args):
-    threads = [threading.Thread(target=function, args=(i, *args)) for i in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    wait_until(lambda: server.memory("VmRSS") - before <= needed * REST_RATIO,
+               f"{WATCHES} clients needed {needed} KiB, of which more than {REST_RATIO:.0%} stay without them")
+    return needed, server.memory("VmRSS") - before
 
 
 def fill(server, path, count, make):
     def some(first):
         connection = server.connect()
         for i in range(first, count, WRITERS):
-            status, said = ask(connection, server, "POST", path, make(i))
+            status, said = connection.ask("POST", path, make(i))
             expect(status == 201, f"a new object: {said}")
 
     in_threads(WRITERS, some)
@@ -80,7 +69,7 @@ def make_large(i):
 def rss_from_now(server):
     with open(f"/proc/{server.process.pid}/clear_refs", "w", encoding="utf-8") as file:
         file.write("5")  # VmHWM is counted from now on
-    return of_status(server, "VmRSS")
+    return server.memory("VmRSS")
 
 
 def list_as_table(server, readers):
@@ -89,8 +78,7 @@ def list_as_table(server, readers):
 
     def read(_):
         connection = server.connect()
-        connection.request("GET", TASKS, headers={**bearer(server), "Accept": TABLE})
-        response = connection.getresponse()
+        response = connection.call("GET", TASKS, Accept=TABLE)
         answers.append((response.status, response.read()))
 
     before = rss_from_now(server)
@@ -98,30 +86,29 @@ def list_as_table(server, readers):
     expect(len(answers) == readers, f"{len(answers)} of {readers} tables were read")
     for status, body in answers:
         expect(status == 200 and len(json.loads(body)["rows"]) == LARGE, f"a table: {status} {body[:200]}")
-    return len(answers[0][1]) >> 10, of_status(server, "VmHWM") - before
+    return len(answers[0][1]) >> 10, server.memory("VmHWM") - before
 
 
 def delete_all(server):
     """KiB of the answer, and how many more were needed at most."""
     before = rss_from_now(server)
     connection = server.connect()
-    connection.request("DELETE", PATH, headers=bearer(server))
-    response = connection.getresponse()
+    response = connection.call("DELETE", PATH)
     body = response.read()
     expect(response.status == 200, f"the deletion: {response.status} {body[:200]}")
     items = len(json.loads(body)["items"])
     expect(items == OBJECTS, f"the answer has {items} of {OBJECTS} objects")
-    status, listed = ask(connection, server, "GET", PATH)
+    status, listed = connection.ask("GET", PATH)
     expect(status == 200 and not listed["items"], f"after the deletion: {status} {str(listed)[:200]}")
-    return len(body) >> 10, of_status(server, "VmHWM") - before
+    return len(body) >> 10, server.memory("VmHWM") - before
 
 
-def play(server):
+def play(server, *_):
     needed, left = give_back(server)
     fill(server, TASKS, LARGE, make_large)
     server.kill()  # what the writers needed would hide what the readers need
     server.start()
-    ask(server.connect(), server, "GET", PATH)
+    server.connect().ask("GET", PATH)
     tables = []
     for readers in (1, READERS):
         table, peak = list_as_table(server, readers)

@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 
-from server import PATH, PATIENCE_S, ask, bearer, expect, of_status, play_on_a_server, revision, watch
+from server import PATH, PATIENCE_S, Connection, expect, in_threads, play_on_a_server, revision, wait_until
 
 KEYS, TEXT, WRITES_EACH = 4, 200_000, 170  # 136 MB; the history keeps 64 MiB
 SLOW, DEAF, READERS = 12, 12, 2
@@ -23,7 +23,7 @@ MEMORY_KIB = 192 << 10
 COMPACTION_S = 180
 
 
-class Small(http.client.HTTPSConnection):
+class Small(Connection):
     """Takes next to nothing that it does not read."""
 
     def connect(self):
@@ -39,7 +39,8 @@ class Reader(threading.Thread):
 
     def __init__(self, server, since):
         super().__init__()
-        self.connection, self.events = watch(server, since)
+        self.connection = server.connect()
+        self.events = self.connection.watch(since)
         self.seen, self.failure = [], None
         self.start()
 
@@ -61,50 +62,37 @@ class Reader(threading.Thread):
             text = event["object"]["data"]["t"]
 
 
-class Writer(threading.Thread):
-    def __init__(self, server, key):
-        super().__init__()
-        self.server, self.key, self.acked, self.failure = server, key, [], None
-        self.start()
-
-    def run(self):
-        connection, rng = self.server.connect(), random.Random(self.key)
-        for n in range(WRITES_EACH):
-            text = f"{n} " + rng.choice("abcdef") * TEXT
-            connection.request("PATCH", f"{PATH}/{self.key}", json.dumps({"data": {"t": text}}),
-                               {**bearer(self.server), "Content-Type": "application/merge-patch+json"})
-            response = connection.getresponse()
-            reply = json.loads(response.read())
-            if response.status != 200:
-                self.failure = f"{response.status} {str(reply)[:200]}"
-                return
-            self.acked.append(revision(reply))
-
-
 def write_all(server):
-    writers = [Writer(server, f"k{i}") for i in range(KEYS)]
-    for writer in writers:
-        writer.join()
-        expect(not writer.failure, f"a write: {writer.failure}")
-    status, last = ask(server.connect(), server, "PATCH", f"{PATH}/k0", {"data": {"t": "end"}})
+    acked = []
+
+    def write(i):
+        connection, rng = server.connect(), random.Random(i)
+        for n in range(WRITES_EACH):
+            status, reply = connection.ask("PATCH", f"{PATH}/k{i}", {"data": {"t": f"{n} " + rng.choice("abcdef") * TEXT}})
+            expect(status == 200, f"a write: {status} {str(reply)[:200]}")
+            acked.append(revision(reply))
+
+    in_threads(KEYS, write)
+    status, last = server.connect().ask("PATCH", f"{PATH}/k0", {"data": {"t": "end"}})
     expect(status == 200, f"the last write: {status} {str(last)[:200]}")
-    return [*sorted(rev for writer in writers for rev in writer.acked), revision(last)]
+    return [*sorted(acked), revision(last)]
+
+
+def is_compacted(server, since):
+    """Nobody can begin at this revision any more."""
+    connection = server.connect()
+    events = connection.watch(since)
+    event = json.loads(events.readline())
+    connection.close()
+    expect(events.status == 200, f"a watch of a version that was there: {events.status} {event}")
+    said = event["object"]
+    if event["type"] == "ERROR":
+        expect((said["code"], said["reason"]) == (410, "Expired"), f"a watch behind the history: {said}")
+    return event["type"] == "ERROR"
 
 
 def await_compaction(server, since):
-    """Until nobody can begin at this revision any more."""
-    deadline = time.monotonic() + COMPACTION_S
-    while time.monotonic() < deadline:
-        connection, events = watch(server, since)
-        event = json.loads(events.readline())
-        connection.close()
-        expect(events.status == 200, f"a watch of a version that was there: {events.status} {event}")
-        if event["type"] == "ERROR":
-            said = event["object"]
-            expect((said["code"], said["reason"]) == (410, "Expired"), f"a watch behind the history: {said}")
-            return
-        time.sleep(0.5)
-    raise SystemExit("slow: the history still goes back to the beginning")
+    wait_until(lambda: is_compacted(server, since), "the history still goes back to the beginning", COMPACTION_S)
 
 
 def lines_of(events):
@@ -137,10 +125,11 @@ def read_at_last(server, since, events, acked):
 
 def go_on(server):
     """As clients do after 410: a list, and a watch from there."""
-    status, listed = ask(server.connect(), server, "GET", PATH)
+    status, listed = server.connect().ask("GET", PATH)
     expect(status == 200, f"a list: {status}")
-    connection, events = watch(server, revision(listed))
-    status, written = ask(server.connect(), server, "PATCH", f"{PATH}/k0", {"data": {"t": "last"}})
+    connection = server.connect()
+    events = connection.watch(revision(listed))
+    status, written = server.connect().ask("PATCH", f"{PATH}/k0", {"data": {"t": "last"}})
     expect(status == 200, f"a write: {status} {str(written)[:200]}")
     event = json.loads(events.readline())
     expect(revision(event["object"]) == revision(written), f"after a list: {str(event)[:200]}")
@@ -151,21 +140,14 @@ def descriptors(server):
     return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
-def await_descriptors(server, most):
-    """The connections are closed; the store keeps some files open that it has read."""
-    deadline = time.monotonic() + PATIENCE_S
-    while descriptors(server) > most:
-        expect(time.monotonic() < deadline, f"{descriptors(server)} descriptors are open, it were {most}")
-        time.sleep(0.2)
-
-
-def play(server):
+def play(server, *_):
     for i in range(KEYS):
-        status, said = ask(server.connect(), server, "POST", PATH, {"metadata": {"name": f"k{i}"}})
+        status, said = server.connect().ask("POST", PATH, {"metadata": {"name": f"k{i}"}})
         expect(status == 201, f"a new object: {said}")
-    since = revision(ask(server.connect(), server, "GET", PATH)[1])
+    since = revision(server.connect().ask("GET", PATH)[1])
     open_before = descriptors(server)
-    silent = [watch(server, since, Small("127.0.0.1", server.port, context=server.tls)) for _ in range(SLOW + DEAF)]
+    connections = [Small(server) for _ in range(SLOW + DEAF)]
+    silent = [(connection, connection.watch(since)) for connection in connections]
     readers = [Reader(server, since) for _ in range(READERS)]
     began = time.monotonic()
     acked = write_all(server)
@@ -176,9 +158,9 @@ def play(server):
         expect(reader.seen == acked, f"a reader saw {len(reader.seen)} of {len(acked)} writes")
         reader.connection.close()
     await_compaction(server, since)
-    status, said = ask(server.connect(), server, "GET", f"{PATH}?resourceVersion={since}&resourceVersionMatch=Exact")
+    status, said = server.connect().ask("GET", f"{PATH}?resourceVersion={since}&resourceVersionMatch=Exact")
     expect((status, said.get("reason")) == (410, "Expired"), f"a list of what is gone: {status} {said}")
-    memory = of_status(server, "VmHWM")
+    memory = server.memory("VmHWM")
     expect(memory <= MEMORY_KIB, f"most memory: {memory} KiB")
     for connection, _ in silent[SLOW:]:
         connection.sock.close()
@@ -188,7 +170,8 @@ def play(server):
     for connection, _ in silent[:SLOW]:
         connection.close()
     go_on(server)
-    await_descriptors(server, open_before + (SLOW + DEAF) // 2)
+    # The connections are closed; the store keeps some files open that it has read.
+    wait_until(lambda: descriptors(server) <= open_before + (SLOW + DEAF) // 2, f"{descriptors(server)} descriptors stay open")
     print(f"slow: {SLOW + DEAF} watchers that do not read, {len(acked)} writes of {TEXT} bytes in {took:.1f} s, "
           f"{READERS} readers saw all of them; then {min(counts)} to {max(counts)} events and 410, "
           f"{sum(gone for _, gone in ends)} on the same connection; VmHWM {memory} KiB")

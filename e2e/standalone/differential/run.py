@@ -1,462 +1,321 @@
 #!/usr/bin/env python3
-"""Random sequences of calls to a kube-apiserver and to propeller-standalone: the answers must be the same.
-
-usage: run.py --real KUBECONFIG --ours KUBECONFIG --known FILE [--sequences N] [--seed N] [--only INDEX] [--seconds N]
-With TEST_TALLY set, a line "differential <sequences that are the same> <those that are not>" is appended to it.
-"""
+"""Random sequences of calls to a kube-apiserver and to propeller-standalone. What they do must be the same: codes, reasons,
+fields, objects, the order of versions, events; not sentences. A difference counts when it is seen twice in a row.
+With TEST_TALLY set, a line "differential <sequences that are the same> <those that are not>" is appended to it."""
 import argparse
+import collections
 import copy
+import http.client
 import json
 import os
-import queue
 import re
 import sys
 import threading
 import time
 import urllib.parse
 
-import bodies
-import compare
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import sequences
-from servers import Server, Session, Watch
+from server import JSON, Api, in_threads
 
-HOLDER = re.compile(r"@\{(\w+)(?::([^}]*))?\}")
-SETTLE_S = 120
-KEPT_S = 8  # for the dependents of an object that stays: most of them stay, too
-LAST = "zz-last"
-MAX_SHOWN = 40
-RUN = "%05x" % (int(time.time()) & 0xfffff)  # no two runs have the same namespaces
-MAX_PLACES = 6
-WEBHOOK_TRIES = 5
-SEQUENCE_TRIES = 4
-HUGE = b'{"metadata":{"name":"a"},"data":{"a":"' + b"x" * (4 << 20) + b'"}}'
-DEEP = b'{"metadata":{"name":"a"},"data":' + b"[" * 20000 + b"]" * 20000 + b"}"
+WORKERS, SETTLE_S, LAST = 3, 20, "zz-last"
+RUN = int(time.time()) & 0xfffff  # no two runs have the same namespaces
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+NOW = re.compile(time.strftime("%Y-%m-") + r"\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+RULE = re.compile(r'(Invalid value: "(object|string|array|integer)"|Required value|Forbidden): (?!.* in body )')  # a CRD's rule, which ours checks at admission
+Answer = collections.namedtuple("Answer", "code headers body")
+
+
+def known(path):
+    """The file of differences that stay: PLACE | REQUEST | REAL | OURS | WHY, the first four regular expressions."""
+    with open(path, encoding="utf-8") as file:
+        lines = [line.strip().split(" | ") for line in file if line.strip() and not line.startswith("#")]
+    return [[re.compile(part.strip()) for part in line[:4]] for line in lines]
+
+
+class Seen:
+    """What a server said in a sequence: its uids and versions are told apart by the order in which they came."""
+
+    def __init__(self):
+        self.labels, self.loose, self.ordered = {}, set(), True  # loose: versions that a collector made, at any time
+
+    def label(self, what, text):
+        label = self.labels.setdefault((what, text), "<%s %d>" % (what, len(self.labels)))
+        self.loose |= {label} if not self.ordered and label == "<%s %d>" % (what, len(self.labels) - 1) else set()
+        return label
+
+    def order(self):
+        versions = sorted((int(text), label) for (what, text), label in self.labels.items() if what == "version")
+        return [label for _, label in versions if label not in self.loose]
+
+    def tree(self, value, key=None, of_object=False):
+        if isinstance(value, dict):
+            named = key == "metadata" and ("name" in value or "uid" in value)
+            made = {self.tree(k): self.tree(value[k], k, named) for k in sorted(value)}
+            if isinstance(made.get("managedFields"), list):
+                made["managedFields"].sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+            return made
+        if isinstance(value, list):
+            if key == "items":  # those of a built-in kind do not say what they are in a cluster
+                value = [{k: v for k, v in item.items() if k not in ("apiVersion", "kind")} for item in value]
+            return [re.sub(r"^(\d+[smh])+$", "<age>", v) if key == "cells" and isinstance(v, str) else self.tree(v, key) for v in value]
+        if not isinstance(value, str) or key in ("continue", "message"):
+            return value if not isinstance(value, str) else "<%s>" % key
+        if key == "resourceVersion":
+            return self.label("version", value) if of_object and value.isdigit() else "<version>"
+        value = UUID.sub(lambda m: self.label("uid", m.group()), NOW.sub("<now>", value))
+        return random_name(value)
+
+
+def random_name(text):
+    return re.sub(r"\b(gen\d+-)\w{5}\b", r"\1<random>", text)
+
+
+def causes(body):
+    return [c for c in (body.get("details") or {}).get("causes") or [] if c.get("field", "<nil>") != "<nil>"]
+
+
+def is_covered(cause, others):
+    """A rule of a CRD names the object that the field is in, and no index."""
+    own, fields = cause["field"], [c["field"] for c in others]
+    return own in fields or any(f.startswith(own) or own.startswith(f) for f in fields)
 
 
 class Side:
-    """One server during one sequence: what was seen of the objects."""
+    """One server during one sequence."""
 
-    def __init__(self, session, space):
-        self.session, self.space = session, space
-        self.seen = compare.Seen(session.server.name == "real")
-        self.first, self.last = {}, {}
-        self.list_version, self.continue_token = "0", "none"
-        self.watches = []
-        self.kept = False  # what was deleted stays, for a controller that does not run
+    def __init__(self, api, space):
+        self.connection, self.api, self.space = api.connect(), api, space
+        self.seen, self.first, self.last, self.streams = Seen(), {}, {}, []
+        self.list = self.continue_ = "0"
+        self.disturbed = False  # it was too busy, or a write may have been made twice
 
-    def value(self, match, unknown):
-        what, key = match.group(1), match.group(2)
-        metadata = (self.last.get(key) or {}).get("metadata", {})
-        if what == "rv":
-            return metadata.get("resourceVersion") or unknown
-        if what == "first":
-            return (self.first.get(key) or {}).get("metadata", {}).get("resourceVersion") or unknown
-        if what == "uid":
-            return metadata.get("uid", "00000000-0000-0000-0000-000000000001")
-        if what == "name":
-            return metadata.get("name", "a")
-        return self.list_version if what == "list" else self.continue_token
+    def fill(self, text, step, unknown="1"):
+        first, last = ((of.get(step.get("of") or step["key"]) or {}).get("metadata", {}) for of in (self.first, self.last))
+        values = {"NS": self.space, "rv": last.get("resourceVersion", unknown), "first": first.get("resourceVersion", unknown),
+                  "uid": last.get("uid", "00000000-0000-0000-0000-000000000001"), "list": self.list, "continue": self.continue_}
+        return re.sub(r"@(NS|rv|first|uid|list|continue)\b", lambda m: values[m.group(1)], text)
 
-    def text(self, text, unknown=None):
-        """unknown: the version of an object that is not there; else that of the last list."""
-        return HOLDER.sub(lambda match: self.value(match, unknown or self.list_version), text.replace("@NS", self.space))
-
-    def fill(self, tree):
-        """Of a body. The version of a list may be that of an object in it, or not, as others write."""
-        if isinstance(tree, dict):
-            return {key: self.fill(value) for key, value in tree.items()}
-        if isinstance(tree, list):
-            return [self.fill(value) for value in tree]
-        return self.text(tree, "1") if isinstance(tree, str) else tree
+    def send(self, method, target, body=None, kind=None, accept=None):
+        for last in (False, True):
+            try:
+                response = self.connection.call(method, target, body, Content_Type=kind, Accept=accept)
+                answer = response.status, response.headers, response.read()
+                break
+            except (http.client.HTTPException, OSError):
+                self.connection.close()
+                self.disturbed |= method != "GET"
+                if last:
+                    raise
+        self.disturbed |= answer[0] in (429, 503, 504)
+        try:
+            return Answer(*answer[:2], json.loads(answer[2] or b"null"))
+        except ValueError:
+            return Answer(*answer[:2], {})
 
     def target(self, step):
-        query = urllib.parse.urlencode([(k, self.text(v)) for k, v in step["query"]])
-        return self.text(step["path"]) + ("?" + query if query else "")
+        query = urllib.parse.urlencode([(k, self.fill(v, step, self.list)) for k, v in step["query"]])
+        return self.fill(step["path"], step) + ("?" + query if query else "")
 
-    def body(self, step):
-        if "raw" in step:
-            return {"@HUGE": HUGE, "@DEEP": DEEP}.get(step["raw"]) or step["raw"].encode("latin-1")
-        if "body" not in step:
-            return None
-        tree = step["body"]
-        if step.get("base") in self.last:
-            tree = copy.deepcopy(self.last[step["base"]])
-            for path, value in step["changes"]:
-                change(tree, path, value)
-        text = json.dumps(self.fill(tree))
-        if step.get("duplicate"):
-            text = re.sub(r'("\w+"): ("\w*"|\d+)', r"\1: \2, \1: \2", text, count=2)
-        if "cut" in step:
-            cut = step["cut"]
-            text = text[:int(len(text) * cut) if 0 < cut < 1 else cut]
-        return text.encode()
-
-    def remember(self, step, answer):
-        body = answer.body
-        if answer.code >= 300 or not isinstance(body, dict) or step["headers"].get("Accept") == "application/yaml":
-            return
-        metadata = body.get("metadata") or {}
-        if ("items" in body or "rows" in body) and ["resourceVersion", "1"] in step["query"]:
-            return  # from where one may watch, or not: a cluster forgets every five minutes only
-        if "items" in body or "rows" in body:
-            self.list_version = metadata.get("resourceVersion") or self.list_version
-            self.continue_token = metadata.get("continue") or self.continue_token
-        elif step.get("key") and metadata.get("uid") and body.get("kind") not in ("Status", "PartialObjectMetadata") \
-                and "dryRun" not in dict(step["query"]):
-            self.first.setdefault(step["key"], body)
-            self.last[step["key"]] = body
+    def refresh(self, path):
+        """What may be older than the last write is as new as that once a list has waited for it."""
+        if "/namespaces/" in path:
+            self.send("GET", "/".join(self.fill(path, {"key": None}).split("/")[:-1 if path[-2:-1] == "/" else None]) +
+                      "?labelSelector=none%3Dsuch")
 
     def ask(self, step):
-        # What may be older than the last write is as new as it, once a list has waited for that; its version, too.
-        if step["method"] in ("GET", "DELETE") and any(k == "resourceVersion" and v for k, v in step["query"]):
-            self.refresh(step)
-        orphans = ["orphanDependents", "x"] in step["query"]  # it is true: the collector writes once more
-        if orphans:
-            self.seen.ordered = False
-        answer = self.session.ask(step["method"], self.target(step), step["headers"], self.body(step),
-                                  step.get("named", True))
-        self.remember(step, answer)
-        if orphans:
-            self.collected(step)
+        if step["method"] in ("GET", "DELETE"):
+            self.refresh(step["path"])
+        body = step["body"]
+        if step.get("base") and step["key"] in self.last:
+            body = copy.deepcopy(self.last[step["key"]])
+            for path, value in step["changes"]:
+                sequences.put(body, path, value)
+        text = step.get("raw") or (None if body is None else self.fill(json.dumps(body), step))
+        answer = self.send(step["method"], self.target(step), text, step["type"], step["accept"])
+        metadata = answer.body.get("metadata") or {} if isinstance(answer.body, dict) else {}
+        if answer.code < 300 and "items" in answer.body:
+            self.list, self.continue_ = metadata.get("resourceVersion") or self.list, metadata.get("continue") or self.continue_
+        elif answer.code < 300 and step["key"] and "uid" in metadata and not step["accept"] and ["dryRun", "All"] not in step["query"]:
+            self.first.setdefault(step["key"], answer.body)
+            self.last[step["key"]] = answer.body
         return answer
 
-    def collected(self, step):
-        """The collector has been at what was deleted: its writes come before those of the next call."""
-        ends = time.monotonic() + SETTLE_S
-        while time.monotonic() < ends:
-            body = self.session.ask("GET", self.text(step["path"]), {}).body
-            objects = body.get("items") or [body] if isinstance(body, dict) else []
-            if not any("orphan" in ((o.get("metadata") or {}).get("finalizers") or []) for o in objects):
-                return
-            time.sleep(0.02)
-
-    def refresh(self, step):
-        base, _, rest = self.text(step["path"]).partition("/namespaces/")
-        plural = (rest.split("/") + [""])[1]
-        if plural:
-            self.session.ask("GET", "%s/%s?labelSelector=none%%3Dsuch" % (base, plural), {})
-
     def watch(self, step):
-        self.refresh(step)
-        self.watches.append((step, Watch(self.session.server, self.target(step), step["headers"])))
-        return self.watches[-1][1].answer
+        self.refresh(step["path"])
+        connection = self.api.connect()
+        response = connection.call("GET", self.target(step), Accept=step["accept"])
+        if response.status == 200:
+            self.streams.append((step, connection, response))
+            return Answer(200, {}, {})
+        return Answer(response.status, response.headers, json.loads(response.read()))
 
-    def settled(self, step):
-        self.seen.ordered = False
-
-        def good(answer):
-            metadata = answer.body.get("metadata") or {}
-            if step["until"] == "gone":  # or kept by nothing but the finalizer of a controller that does not run
-                left = metadata.get("finalizers") or []
-                return answer.code == 404 or ("deletionTimestamp" in metadata and left and all(map(bodies.is_ours, left)))
-            return answer.code == 404 or "ownerReferences" not in metadata
-
-        ends = time.monotonic() + (KEPT_S if self.kept else SETTLE_S)
+    def settle(self, step):
+        """Until an object is gone, or free of its owner."""
+        self.seen.ordered, ends = False, time.monotonic() + SETTLE_S
         while True:
-            answer = self.session.ask("GET", self.target(step), {})
-            if good(answer) or time.monotonic() > ends:
-                self.kept |= answer.code != 404
+            answer = self.send("GET", self.target(step))
+            metadata = answer.body.get("metadata") or {}
+            done = step["until"] == "free" and "ownerReferences" not in metadata
+            if answer.code == 404 or done or time.monotonic() > ends:
                 return answer
             time.sleep(0.02)
 
-    def finish(self):
-        for kind in {(step["plural"], step["version"]) for step, _ in self.watches}:
-            kind = next(k for k in bodies.KINDS if (k.plural, k.version) == kind)
-            self.session.ask("POST", self.text(kind.path()), {"Content-Type": "application/json"},
-                             json.dumps(self.fill(last_of(kind))).encode())
-
-    def close(self):
-        for _, watch in self.watches:
-            watch.close()
-
-
-def last_of(kind):
-    tree = {"apiVersion": kind.version, "kind": kind.kind, "metadata": {"name": LAST, "labels": {"tier": "x"}}}
-    tree.update(bodies.GOOD.get(kind.plural, {}))
-    if kind.plural == "events":
-        tree.update({k: v for k, v in kind.make(FIRST).items() if k not in tree})
-        tree.pop("firstTimestamp", None)
-    return tree
-
-
-class First:
-    """Of every choice the first."""
-    choice = staticmethod(lambda values: values[0])
-    random = staticmethod(lambda: 0.99)
-    randint = staticmethod(lambda low, high: low)
-    sample = staticmethod(lambda values, count: list(values)[:count])
+    def events(self, step, connection, response):
+        """Those before one of an object that is made now."""
+        kind, events = step["kind"], []
+        self.send("POST", self.fill(kind.path(), step), self.fill(json.dumps(dict(
+            kind.good, apiVersion=kind.version, kind=kind.kind, metadata={"name": LAST, "labels": {"tier": "x"}})), step), JSON)
+        connection.sock.settimeout(SETTLE_S)
+        try:
+            while line := response.readline():
+                event = json.loads(line)
+                thing = event["object"]["rows"][0]["object"] if event["object"].get("rows") else event["object"]
+                event["object"].pop("columnDefinitions", None)  # told once, or again for some
+                name = random_name((thing.get("metadata") or {}).get("name") or "")
+                if event["type"] != "BOOKMARK" or "annotations" in thing["metadata"]:
+                    events.append((event["type"], name, event["object"]))
+                if name == LAST or event["type"] == "ERROR":
+                    break
+        except OSError:
+            events.append(("LATE", "", {}))
+        connection.close()
+        events = sorted(events, key=lambda e: (e[1], e[0])) if step.get("unordered") else events
+        return [["%s %s" % event[:2], self.seen.tree(event[2])] for event in events]
 
 
-FIRST = First()
+def differences(real, ours, place):
+    """[(place, what the real one has, what ours has)]"""
+    if isinstance(real, dict) and isinstance(ours, dict):
+        return [d for key in sorted({*real, *ours}) for d in differences(real.get(key), ours.get(key), "%s.%s" % (place, key))]
+    if isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours):
+        return [d for i, pair in enumerate(zip(real, ours)) for d in differences(*pair, "%s[%d]" % (place, i))]
+    return [] if (type(real), real) == (type(ours), ours) else [(place, json.dumps(real), json.dumps(ours))]
 
 
-def change(tree, path, value):
-    for key in path[:-1]:
-        if not isinstance(tree.get(key), dict):
-            tree[key] = {}
-        tree = tree[key]
-    if value is None:
-        tree.pop(path[-1], None)
-    else:
-        tree[path[-1]] = copy.deepcopy(value)
-
-
-def request_of(step):
-    if step.get("do") == "settle":
-        return "settle %s %s" % (step["key"], step["until"])
-    query = "&".join("%s=%s" % tuple(q) for q in step["query"])
-    kind = step["headers"].get("Content-Type", "") if step["method"] == "PATCH" else ""
-    return " ".join(filter(None, [step["method"], step["path"] + ("?" + query if query else ""), kind,
-                                  step["headers"].get("Accept"), step.get("spoiled")]))
-
-
-def message_of(answer):
-    return answer.body.get("message") or "" if isinstance(answer.body, dict) else ""
-
-
-def webhook_failed(answer):
-    """Nothing was written: on a machine with too much to do a connection to the webhook may end."""
-    return answer.code == 500 and "failed calling webhook" in message_of(answer)
-
-
-def cannot_be_had(step, answer):
-    """In the form that Accept wishes: ours answers it in another one, which is then asked for there."""
-    return step["method"] in ("GET", "HEAD") and "Accept" in step["headers"] and (
-        answer.code == 406 or (answer.code == 500 and (step["method"] == "HEAD" or message_of(answer) == "content is not a list")))
-
-
-def as_ours(step):
-    accept, partial = step["headers"]["Accept"], "as=PartialObjectMetadata"
-    if partial + "List;" in accept:
-        accept = accept.replace(partial + "List;", partial + ";")
-    elif partial in accept:
-        accept = accept.replace(partial, partial + "List")
-    else:
-        accept = "application/json"
-    return dict(step, headers=dict(step["headers"], Accept=accept))
+def of_answers(step, sides, real, ours):
+    both = real.code < 300 and ours.code < 300
+    if step.get("racy") and (real.code < 300) == (ours.code < 300):
+        return []
+    if both:
+        found = differences(*[side.seen.tree(a.body) for side, a in zip(sides, (real, ours))], "body")
+        extras = [("code", "%d" % a.code, "media type %s" % a.headers.get("Content-Type")) for a in (real, ours)]
+        warnings = [len(a.headers.get_all("Warning") or []) if a.headers else 0 for a in (real, ours)]
+        return found + differences(*map(list, extras), "answer") + differences(*warnings, "warnings")
+    told = ["%d %s" % (a.code, a.body.get("reason") if a.code >= 300 else "") for a in (real, ours)]
+    if told[0] != told[1]:
+        return [("refusal", *["%s %s" % (t, json.dumps(sorted({"%s: %s" % (c["field"], c.get("message")) for c in causes(a.body)})
+                                                      if a.code >= 300 else a.body)) for t, a in zip(told, (real, ours))])]
+    theirs, mine = causes(real.body), causes(ours.body)
+    at_schema = "/apis/propeller." in step["path"] and "admission webhook" not in (real.body.get("message") or "")
+    lost = [c for c in theirs if not is_covered(c, mine) and not (mine and RULE.match(c.get("message") or ""))]
+    more = [c for c in mine if not is_covered(c, theirs) and not (at_schema and theirs)]  # admission is not asked there
+    return [("field", "%s: %s" % (c["field"], c.get("message")), "") for c in lost] + [
+        ("field", "", "%s: %s" % (c["field"], c.get("message"))) for c in more]
 
 
 class Runner:
-    def __init__(self, real, ours, known):
-        self.sessions = [Session(real), Session(ours)]
-        self.known = known
+    def __init__(self, options):
+        self.apis, self.known, self.options = (Api(options.real), Api(options.ours)), known(options.known), options
+        self.lock, self.began, self.shown, self.counts = threading.Lock(), time.monotonic(), set(), collections.Counter()
+        self.indices = iter(range(options.sequences) if options.only is None else [options.only])
 
     def run(self, steps, space):
-        """What differs and is not known: (number of the step, its request, [(place, real, ours)])."""
-        self.sessions[0].disturbed = False
-        sides = [Side(session, space) for session in self.sessions]
-        found = []
+        """[(number of the step, its request, [(place, real, ours)])] of what differs and is not known; None: was disturbed."""
+        sides, found = [Side(api, space) for api in self.apis], []
+
+        def judge(number, request, those):
+            left = [d for d in those if not any(all(p.search(t) for p, t in zip(entry, (d[0], request, *d[1:]))) for entry in self.known)]
+            if left:
+                found.append((number, request, left))
+
         for side in sides:
-            side.session.ask("POST", "/api/v1/namespaces", {"Content-Type": "application/json"},
-                             json.dumps({"metadata": {"name": space}}).encode())
-        try:
-            for number, step in enumerate(steps):
-                if not self.step(sides, number, step, found):
-                    return found
-            self.watches(sides, len(steps), found)
-        finally:
-            for side in sides:
-                side.close()
-        orders = [side.seen.order() for side in sides]
-        self.judge(found, len(steps), "order of versions", compare.differences(*orders))
-        return found
+            side.send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": space}}), JSON)
+        for number, step in enumerate(steps):
+            real, ours = (getattr(side, step["do"])(step) for side in sides)
+            for _ in range(5):
+                if "failed calling webhook" in json.dumps(real.body):
+                    real = sides[0].ask(step)
+            those = of_answers(step, sides, real, ours)
+            judge(number, request_of(step), those)
+            if (real.code < 300) != (ours.code < 300) or any("deletionTimestamp" in d[0] for d in those):
+                return found  # the two have gone different ways
+        for streams in zip(*[side.streams for side in sides]):
+            told = [side.events(*stream) for side, stream in zip(sides, streams)]
+            names = [[event[0] for event in events] for events in told]
+            judge(len(steps), "stream of " + request_of(streams[0][0]), differences(*names, "events") or differences(*told, "events"))
+        judge(len(steps), "", differences(*[side.seen.order() for side in sides], "order of versions"))
+        return None if found and sides[0].disturbed else found
 
-    def was_disturbed(self):
-        """The real server was: when ours is, that is a difference."""
-        return self.sessions[0].disturbed
-
-    def step(self, sides, number, step, found):
-        """False: the two have gone different ways."""
-        way = {"watch": Side.watch, "settle": Side.settled}.get(step.get("do"), Side.ask)
-        answers = [way(side, step) for side in sides]
-        for _ in range(WEBHOOK_TRIES):
-            if not webhook_failed(answers[0]):
+    def decide(self, index):
+        """The differences that were there twice; None: the real server was too busy. A single one says nothing."""
+        steps, space, runs = sequences.sequence(self.options.seed, index), "d%s-%d-%05x" % (self.options.seed, index, RUN), []
+        for number in range(4):
+            found = self.run(steps, "%s-t%d" % (space, number))
+            runs += [found] if found is not None else []
+            if len(runs) == 2 or runs == [[]]:
                 break
-            answers[0] = way(sides[0], step)
-        if cannot_be_had(step, answers[0]):
-            answers[0] = way(sides[0], as_ours(step))
-        if step["headers"].get("Accept") == "application/yaml":  # ours says it in JSON: no versions are seen in it
-            normal = [{"success": a.code < 300, "code": a.code} for a in answers]
-        else:
-            normal = [compare.normal(a, side.seen, step["method"]) for a, side in zip(answers, sides)]
-        if step.get("racy"):
-            normal = [{"success": n["success"], "outcome": n["success"]} for n in normal]
-        different = compare.answer_differences(*normal)
-        one_is_deleted = any("deletionTimestamp" in place for place, _, _ in different)
-        if one_is_deleted:  # and a webhook is not asked about that one
-            different = [d for d in different if d[0].lstrip(".") != "warnings"]
-        self.judge(found, number, request_of(step), different)
-        if one_is_deleted:
-            return False
-        return (answers[0].code < 300) == (answers[1].code < 300)
-
-    def watches(self, sides, number, found):
-        for side in sides:
-            side.finish()
-        for (step, real), (_, ours) in zip(sides[0].watches, sides[1].watches):
-            if real.code != 200 or ours.code != 200:
-                continue
-            for watch in (real, ours):
-                watch.wait(lambda events: any(compare.name_of(e) == LAST or e["type"] == "ERROR" for e in events), SETTLE_S)
-            request = "stream of " + request_of(step)
-            told = [compare.normal_events(w.events, s.seen, LAST, step.get("unordered"))
-                    for w, s in zip((real, ours), sides)]
-            short = [[(e["type"], compare.name_of(e)) for e in events] for events in told]
-            different = compare.differences(*[["%s %s" % e for e in s] for s in short]) or compare.differences(*told)
-            self.judge(found, number, request, different)
-
-    def judge(self, found, number, request, differences):
-        left = [(place.lstrip(".") or "all", real, ours) for place, real, ours in differences]
-        left = [d for d in left if not self.known.explains(request, *d)]
-        if left:
-            found.append((number, request, left))
-
-
-def signature(difference):
-    _, request, ((place, real, ours), *_) = difference
-    words = [request.split("?")[0].split(" ")[0], place, real, ours]
-    return tuple(re.sub(r"\[\d+\]|\"[^\"]*\"|'[^']*'|\d+|/[abc]\b", "_", w)[:120] for w in words)
-
-
-def decide(runner, steps, space):
-    """(what differs each time, whether it did once and not again); None: the real server was too busy each time."""
-    runs = []
-    for number in range(SEQUENCE_TRIES):
-        found = runner.run(steps, "%s-t%d" % (space, number))
-        if not found or not runner.was_disturbed():
-            runs.append(found)
-        if len(runs) == 2 or runs == [[]]:
-            break
-    if not runs:
-        return None
-    before = {signature(d)[:3] for d in runs[0]}
-    found = [d for d in runs[-1] if signature(d)[:3] in before]
-    return found, bool(runs[0]) and not found
-
-
-def shrink(runner, steps, wanted, space):
-    """The steps without those that the difference does not need."""
-    number = len(steps) - 1
-    count = 0
-    while number >= 0:
-        fewer = steps[:number] + steps[number + 1:]
-        count += 1
-        if any(signature(d)[:3] == signature(wanted)[:3] for d in runner.run(fewer, "%s-s%d" % (space, count))):
-            steps = fewer
-        number -= 1
-    return steps
-
-
-class Report:
-    def __init__(self, arguments):
-        self.arguments = arguments
-        self.lock = threading.Lock()
-        self.counts, self.failed, self.compared = {}, set(), 0
-        self.once, self.undecided = [], []
-        self.began = time.monotonic()
-
-    def is_over(self):
-        return self.arguments.seconds is not None and time.monotonic() - self.began > self.arguments.seconds
-
-    def count(self, index, decided):
+        twice = signs(runs[0]) & signs(runs[-1]) if runs else set()
+        new = twice - self.shown
         with self.lock:
-            if decided is None:
-                self.undecided.append(index)
-                return []
-            found, once = decided
-            self.compared += 1
-            if found:
-                self.failed.add(index)
-            if once:
-                self.once.append(index)
-            return found
+            self.shown |= twice
+            self.counts["differ" if twice else "same" if runs else "too busy"] += 1
+            self.counts["differed once"] += bool(runs and runs[0] and not twice)
+        for difference in [d for d in runs[-1] if signs([d]) & new] if new else []:
+            self.show(index, self.shrink(steps[:difference[0] + 1], signs([difference]), space), difference)
 
-    def tally(self):
-        if os.environ.get("TEST_TALLY"):
-            with open(os.environ["TEST_TALLY"], "a", encoding="utf-8") as file:
-                print("differential", self.compared - len(self.failed), len(self.failed), file=file)
-
-    def is_new(self, difference):
-        with self.lock:
-            sign = signature(difference)
-            self.counts[sign] = self.counts.get(sign, 0) + 1
-            return self.counts[sign] == 1 and (self.arguments.brief or len(self.counts) <= MAX_SHOWN)
+    def shrink(self, steps, wanted, space):
+        """The steps without those that the difference does not need."""
+        for number in reversed(range(len(steps) - 1)):
+            fewer = steps[:number] + steps[number + 1:]
+            if signs(self.run(fewer, "%s-s%d" % (space, number))) & wanted:
+                steps = fewer
+        return steps
 
     def show(self, index, steps, difference):
-        number, request, left = difference
+        _, request, left = difference
+        lines = ["", "sequence %d: %s" % (index, request)]
+        lines += ["  %s\n    real: %.400s\n    ours: %.400s" % place for place in left[:6]]
+        lines += ["      %s %s" % (request_of(s), json.dumps(s.get("changes") or s["body"])[:300]) for s in steps]
         with self.lock:
-            print("\nsequence %d: %s" % (index, request))
+            print("\n".join(lines), "  again: make differential SEED=%s ONLY=%d" % (self.options.seed, index), sep="\n", flush=True)
             if os.environ.get("TEST_FAILURES"):
                 with open(os.environ["TEST_FAILURES"], "a", encoding="utf-8") as file:
-                    print("differential, sequence %d of seed %s:\n    %s" % (index, self.arguments.seed, request[:190]), file=file)
-            for place, real, ours in left[:MAX_PLACES]:
-                print("  %s\n    real: %s\n    ours: %s" % (place, compare.shown(real), compare.shown(ours)))
-            for step in steps[number:number + 1] if self.arguments.brief else steps:
-                print("      %s%s" % (request_of(step), shown_body(step)))
-            print("  again: make differential SEED=%s ONLY=%d" % (self.arguments.seed, index), flush=True)
+                    print("differential, sequence %d of seed %s:\n    %.190s" % (index, self.options.seed, request), file=file)
+
+    def work(self, _):
+        while not self.options.seconds or time.monotonic() - self.began < self.options.seconds:
+            with self.lock:
+                index = next(self.indices, None)
+            if index is None:
+                return
+            self.decide(index)
 
 
-def shown_body(step):
-    if "raw" in step:
-        return " raw " + step["raw"]
-    more = "".join(" %s=%s" % (k, json.dumps(step[k])) for k in ("changes", "cut", "duplicate") if step.get(k) is not None)
-    return more + (" " + compare.shown(step["body"]) if "body" in step and "changes" not in step else "")
+def request_of(step):
+    query = "&".join("%s=%s" % tuple(q) for q in step["query"])
+    return " ".join(filter(None, [step["do"] if step["do"] != "ask" else "", step["method"], step["path"] + ("?" + query if query else ""),
+                                  step["type"] if step["method"] == "PATCH" else "", step["accept"], step.get("raw")]))
 
 
-def work(runner, indices, report, arguments):
-    while not report.is_over():
-        try:
-            index = indices.get_nowait()
-        except queue.Empty:
-            return
-        space = "d%s-%d-%s" % (arguments.seed, index, RUN)
-        steps = sequences.sequence(arguments.seed, index)
-        for difference in report.count(index, decide(runner, steps, space)):
-            if report.is_new(difference):
-                few = steps if arguments.brief else shrink(runner, steps[:difference[0] + 1], difference, space)
-                report.show(index, few, difference)
+def signs(found):
+    return {(re.sub(r"\?.*", "", request), re.sub(r"\d+", "", d[0])) for _, request, left in found or [] for d in left}
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--real", "--ours", "--known"):
         parser.add_argument(name, required=True)
-    parser.add_argument("--sequences", type=int, default=300)
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--only", type=int)
-    parser.add_argument("--workers", type=int, default=3)
-    parser.add_argument("--seconds", type=float, help="no further sequence begins after so many")
-    parser.add_argument("--brief", action="store_true", help="the call alone, instead of the shortest sequence")
-    arguments = parser.parse_args()
-    known = compare.Known(arguments.known)
-    report = Report(arguments)
-    indices = queue.Queue()
-    for index in [arguments.only] if arguments.only is not None else range(arguments.sequences):
-        indices.put(index)
-    errors = []
-
-    def worker():
-        try:
-            work(Runner(Server("real", arguments.real), Server("ours", arguments.ours), known), indices, report, arguments)
-        except Exception as error:  # pylint: disable=broad-except
-            errors.append(error)
-            raise
-
-    threads = [threading.Thread(target=worker) for _ in range(arguments.workers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if arguments.only is None and arguments.seconds is None:
-        for entry in known.unused():
-            print("no longer seen: %s" % entry)
-    for indices, what in ((report.once, "differed once and not again"), (report.undecided, "not compared, the real server was too busy")):
-        if indices:
-            print("%s: sequences %s" % (what, " ".join(map(str, sorted(indices)))))
-    print("differential: %d sequences of seed %s in %.0f s, %d of them with %d differences that are not known"
-          % (report.compared, arguments.seed, time.monotonic() - report.began, len(report.failed), len(report.counts)))
-    report.tally()
-    sys.exit(1 if report.failed or errors or not report.compared else 0)
+    for name, default in (("--sequences", 300), ("--seed", 1), ("--only", None), ("--seconds", 0)):
+        parser.add_argument(name, type=int, default=default)
+    runner = Runner(parser.parse_args())
+    in_threads(WORKERS, runner.work)
+    counts = runner.counts
+    print("differential: seed %d, %.0f s: %s" % (runner.options.seed, time.monotonic() - runner.began, dict(counts)))
+    if os.environ.get("TEST_TALLY"):
+        with open(os.environ["TEST_TALLY"], "a", encoding="utf-8") as file:
+            print("differential", counts["same"], counts["differ"], file=file)
+    sys.exit(1 if counts["differ"] or not counts["same"] else 0)
 
 
 if __name__ == "__main__":
