@@ -17,6 +17,7 @@ other=$DEBIAN_KUBECTL
     exit 0
 }
 
+# shellcheck disable=SC2016 # jq's
 pair_start '.webhooks[].namespaceSelector = {matchExpressions: [{key: "kubernetes.io/metadata.name", operator: "In",
     values: [$ns, $ns + "-1", $ns + "-2"]}]}' >"$LOGS/pair.log" 2>&1
 

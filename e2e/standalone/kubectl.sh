@@ -4,6 +4,7 @@
 # versions, which differ between servers. What kubectl says besides is in FOLDER/said.
 set -uo pipefail
 
+# shellcheck disable=SC2034,SC2016 # the commands below use it
 KUBECTL=$1 KUBECONFIG=$2 NS=$3 GROUP=propeller.propeller.abstractmachines.fr
 S=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../config/samples" && pwd)
 KINDS=configmaps,secrets,serviceaccounts,leases,tasks,proplets,propellerjobs,federatedjobs,trainingrounds

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # propeller-standalone beside the kube-apiserver of $CLUSTER, which asks propeller-webhook: for what compares the two.
 
+# shellcheck disable=SC2034 # used by what it calls
 pair_ours() {
     local CLUSTER=$PART/ours E2E_CLUSTER=standalone APISERVER_PORT AUDIT_PORT
     mkdir -p "$CLUSTER"
