@@ -57,13 +57,6 @@ void kv_snapshot_end(struct kv *kv, struct kv_snapshot *snapshot);
 
 /* Of a connection that is not of the pool; it has the snapshot until its transaction ends. */
 int kv_snapshot_take(struct kv_snapshot *snapshot, struct error *err) MUST_CHECK;
-/* As kv_get and kv_list. */
-int kv_snapshot_get(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
-                    uint64_t revision, struct kv_value *ret, struct error *err) MUST_CHECK;
-int kv_snapshot_list(const struct kv_snapshot *snapshot, struct arena *arena,
-                     const struct kv_range *range, struct kv_page *ret,
-                     struct error *err) MUST_CHECK;
-
 /* The keys of a prefix: from <= key < end, but not `except`. */
 struct kv_bounds {
     const char *from;
@@ -148,9 +141,6 @@ struct kv_log {
 
 /* Of sqlite3_wal_hook, with the struct kv_log: how long the log is after a commit. */
 int kv_log_note(void *pointer, sqlite3 *db, const char *name, int frames);
-/* Moves the log into the file when it is time. */
-void kv_log_step(struct kv *kv);
-
 /* --- FILE-lock: who has the store, that there is one, what it has acknowledged; the writing thread's --- */
 
 struct kv;
@@ -198,8 +188,6 @@ int kv_health_note(struct kv *kv, int r, const struct error *why);
 
 /* --- a backup that becomes a store --- */
 
-/* Says in the copy that it is one. */
-int kv_restore_mark(const char *path, struct error *err) MUST_CHECK;
 /* Of a store whose state was read. 1: it was a backup, and is none any more, nobody knows what it has given
  * (kv_mark.is_known), or it has lost what was acknowledged and goes on: the revision has been raised above what the lost store can have given, all before is
  * compacted, and the state is to be read again. */

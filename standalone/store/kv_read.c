@@ -1,6 +1,12 @@
+#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <sys/stat.h>
+
+#include "common/base/alloc.h"
 #include "standalone/store/kv_internal.h"
 
 #define FIRST_ITEMS 16
@@ -200,8 +206,8 @@ static int read_value(struct kv_connection *connection, struct arena *arena, uin
     return 0;
 }
 
-int kv_snapshot_get(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
-                    uint64_t revision, struct kv_value *ret, struct error *err)
+static int snapshot_get(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
+                        uint64_t revision, struct kv_value *ret, struct error *err)
 {
     struct kv_connection *connection = snapshot->connection;
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
@@ -233,7 +239,7 @@ int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revisio
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;
-    r = kv_health_note(kv, kv_snapshot_get(&snapshot, arena, key, revision, ret, err), err);
+    r = kv_health_note(kv, snapshot_get(&snapshot, arena, key, revision, ret, err), err);
     kv_snapshot_end(kv, &snapshot);
     return r;
 }
@@ -302,8 +308,8 @@ static int list_keys(struct kv_connection *connection, struct arena *arena,
     return r;
 }
 
-int kv_snapshot_list(const struct kv_snapshot *snapshot, struct arena *arena,
-                     const struct kv_range *range, struct kv_page *ret, struct error *err)
+static int snapshot_list(const struct kv_snapshot *snapshot, struct arena *arena,
+                         const struct kv_range *range, struct kv_page *ret, struct error *err)
 {
     struct kv_bounds bounds = kv_bounds_of(arena, range->prefix, range->after);
     struct kv_page page = { 0 };
@@ -336,7 +342,68 @@ int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, st
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;
-    r = kv_health_note(kv, kv_snapshot_list(&snapshot, arena, range, ret, err), err);
+    r = kv_health_note(kv, snapshot_list(&snapshot, arena, range, ret, err), err);
     kv_snapshot_end(kv, &snapshot);
     return r;
+}
+
+/* --- a store that another process may write --- */
+
+struct kv_reader {
+    char *path;
+    struct kv_connection connection;
+    struct kv_snapshot snapshot;
+};
+
+static int reader_begin(struct kv_reader *reader, struct error *err)
+{
+    struct kv_connect_options options = { .path = reader->path,
+                                          .read_only = true,
+                                          .cache_kib = KV_READER_CACHE_KIB };
+
+    int r = kv_connect(&options, &reader->connection, err);
+    if (r == 0)
+        r = kv_check_identity(&reader->connection, err);
+    if (r > 0)
+        return error_set(err, ERROR_NOT_FOUND, "store '%s' is empty", reader->path);
+    reader->snapshot.connection = &reader->connection;
+    return r < 0 ? r : kv_snapshot_take(&reader->snapshot, err);
+}
+
+int kv_reader_open(const char *path, struct kv_reader **ret, struct error *err)
+{
+    CLEANUP(kv_reader_closep) struct kv_reader *reader = xcalloc(1, sizeof(*reader));
+    struct stat status;
+
+    reader->path = xstrdup(path);
+    if (stat(path, &status) < 0)
+        return error_set(err, ERROR_NOT_FOUND, "store '%s': %s", path, strerror(errno));
+    int r = kv_refuse_damaged(path, reader_begin(reader, err), err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(reader);
+    return 0;
+}
+
+/* The log stays as it is: only who writes moves it. */
+void kv_reader_close(struct kv_reader *reader)
+{
+    if (!reader)
+        return;
+    kv_disconnect(&reader->connection);
+    free(reader->path);
+    free(reader);
+}
+
+int kv_reader_get(struct kv_reader *reader, struct arena *arena, const char *key,
+                  struct kv_value *ret, struct error *err)
+{
+    return snapshot_get(&reader->snapshot, arena, key, 0, ret, err);
+}
+
+int kv_reader_list(struct kv_reader *reader, struct arena *arena, const struct kv_range *range,
+                   struct kv_page *ret, struct error *err)
+{
+    assert(range->revision == 0);
+    return snapshot_list(&reader->snapshot, arena, range, ret, err);
 }

@@ -12,6 +12,12 @@
 #define MAX_GROUP 256
 #define MAX_GROUP_BYTES ((size_t)12 << 20)
 
+/* Pages in the log: from the first number on it is moved into the file, as SQLite does by default;
+ * from the second on readers wait until it can begin anew, or it would grow as long as there is
+ * always one of them. 4 and 16 MiB. */
+#define LOG_FRAMES 1000
+#define LOG_MAX_FRAMES 4000
+
 struct kv_write { /* of who waits for it */
     struct kv_write *next;
     struct kv_change *change;
@@ -376,6 +382,51 @@ static bool is_stopping(struct kv *kv)
     return stopping;
 }
 
+/* --- the log --- */
+
+static void move_log(struct kv *kv, int mode)
+{
+    int frames = 0, moved = 0;
+    int code = sqlite3_wal_checkpoint_v2(kv->writer.db, NULL, mode, &frames, &moved);
+
+    /* What somebody still reads, or what the disk has no room for, stays in the log. */
+    kv->log.try_frames = kv->log.frames + LOG_FRAMES;
+    bool failed = code != SQLITE_OK && code != SQLITE_BUSY;
+    if (failed && !kv->log.failed) {
+        struct error err;
+        (void)kv_sql_error(&kv->writer, "move the log of", &err);
+        log_warn("the log stays as it is, trying again later", "error", ERROR_TEXT(&err), NULL);
+    }
+    kv->log.failed = failed;
+}
+
+int kv_log_note(void *pointer, sqlite3 *db, const char *name, int frames)
+{
+    struct kv_log *log = pointer;
+
+    (void)db;
+    (void)name;
+    if (frames < log->frames)
+        log->try_frames = LOG_FRAMES; /* it has begun anew */
+    log->frames = frames;
+    return SQLITE_OK;
+}
+
+static void log_step(struct kv *kv)
+{
+    if (kv->log.frames <= kv->log.try_frames)
+        return;
+    if (kv->log.frames < LOG_MAX_FRAMES) {
+        move_log(kv, SQLITE_CHECKPOINT_PASSIVE);
+        return;
+    }
+    kv_pool_pause(&kv->pool);
+    (void)sqlite3_busy_timeout(kv->writer.db, 0); /* a backup reads for long, nobody waits for it */
+    move_log(kv, SQLITE_CHECKPOINT_RESTART);
+    (void)sqlite3_busy_timeout(kv->writer.db, KV_BUSY_MS);
+    kv_pool_resume(&kv->pool);
+}
+
 void *kv_writer_run(void *ctx)
 {
     struct kv *kv = ctx;
@@ -392,7 +443,7 @@ void *kv_writer_run(void *ctx)
             (void)kv_health_note(kv, r, &err);
         else if (r < 0)
             log_warn("history not compacted, trying again later", "error", ERROR_TEXT(&err), NULL);
-        kv_log_step(kv);
+        log_step(kv);
     }
     return NULL;
 }
