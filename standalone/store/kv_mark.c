@@ -43,47 +43,25 @@ static void read_text(struct kv_mark *mark)
         mark->revision = revision;
 }
 
-/* Opens and locks the file beside the store; KV_NOT_HELD, and no error: it is not there. */
-static int lock_file(const char *store, int flags, int *ret, struct error *err)
+/* Opens and locks the file beside the store. */
+int kv_mark_open(struct kv *kv, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *path = arena_printf(arena, "%s-lock", store);
-    int fd = open(path, flags | O_CLOEXEC, 0600);
+    const char *path = arena_printf(arena, "%s-lock", kv->path);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-    *ret = KV_NOT_HELD;
-    if (fd < 0 && errno == ENOENT && !(flags & O_CREAT))
-        return 0;
     if (fd < 0)
         return error_set(err, ERROR_UNAVAILABLE, "open '%s': %s", path, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         int reason = errno;
         (void)close(fd);
         if (reason == EWOULDBLOCK)
-            return error_set(err, ERROR_UNAVAILABLE, "store '%s' " KV_IN_USE, store);
+            return error_set(err, ERROR_UNAVAILABLE, "store '%s' " KV_IN_USE, kv->path);
         return error_set(err, ERROR_UNAVAILABLE, "lock '%s': %s", path, strerror(reason));
     }
-    *ret = fd;
+    kv->mark.fd = fd;
+    read_text(&kv->mark);
     return 0;
-}
-
-int kv_mark_open(struct kv *kv, struct error *err)
-{
-    int r = lock_file(kv->path, O_RDWR | O_CREAT, &kv->mark.fd, err);
-
-    if (r == 0)
-        read_text(&kv->mark);
-    return r;
-}
-
-int kv_hold(const char *path, int *ret, struct error *err)
-{
-    return lock_file(path, O_RDONLY, ret, err);
-}
-
-void kv_let_go(int hold)
-{
-    if (hold != KV_NOT_HELD)
-        (void)close(hold);
 }
 
 const char *kv_name_of(const char *path)
