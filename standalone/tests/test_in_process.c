@@ -218,7 +218,7 @@ TEST_GROUP("clocks", NULL, teardown);
 TEST_EACH(its_requests_work_whatever_the_clock_says, CLOCKS)
 {
     struct kube_name name = { .ns = "default", .name = "c" };
-    CLEANUP(kube_object_unrefp) struct kube_object *made = NULL;
+    cJSON *made = NULL;
     struct kube_client *client;
     struct error err;
     const cJSON *object;
@@ -229,15 +229,16 @@ TEST_EACH(its_requests_work_whatever_the_clock_says, CLOCKS)
     object =
         parsed(test_arena, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
                            "\"name\":\"c\",\"namespace\":\"default\"},\"data\":{\"a\":\"b\"}}");
-    ck_assert_int_eq(kube_create(client, &CONFIGMAP, object, NULL, &err), 0);
-    ck_assert_int_eq(kube_create(client, &CONFIGMAP, object, NULL, &err), -ERROR_EXISTS);
-    ck_assert_int_eq(kube_get(client, &CONFIGMAP, &name, &made, &err), 0);
+    ck_assert_int_eq(kube_create(client, test_arena, &CONFIGMAP, object, NULL, &err), 0);
+    ck_assert_int_eq(kube_create(client, test_arena, &CONFIGMAP, object, NULL, &err),
+                     -ERROR_EXISTS);
+    ck_assert_int_eq(kube_get(client, test_arena, &CONFIGMAP, &name, &made, &err), 0);
     (void)ask("GET", CONFIGMAPS "/c", "", 200);
     ck_assert_ptr_nonnull(strstr(api_answer.body, "\"manager\":\"controller\""));
     start();
     await(&sets, 1);
     ck_assert_uint_eq(applied, 1);
     kube_client_cancel(client);
-    ck_assert_int_eq(kube_get(client, &CONFIGMAP, &name, NULL, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(kube_get(client, test_arena, &CONFIGMAP, &name, NULL, &err), -ERROR_CANCELED);
     kube_client_destroy(client);
 }
