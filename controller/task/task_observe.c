@@ -275,6 +275,14 @@ static bool is_passed(const struct task_deps *deps, int64_t since_ms, struct tas
     return state != FENCE_PENDING;
 }
 
+/* A marker of an earlier connection says nothing of what the broker kept after it, while nobody was connected. */
+static int64_t since_connected_ms(const struct task_observed *observed, int64_t since_ms)
+{
+    int64_t connected_ms = observed->proplet.results_since_ms - 1;
+
+    return since_ms > connected_ms ? since_ms : connected_ms;
+}
+
 /* See may_start. */
 static bool is_settled(const struct task_deps *deps, struct task_observed *ret)
 {
@@ -285,9 +293,9 @@ static bool is_settled(const struct task_deps *deps, struct task_observed *ret)
     if (ret->start_from_ms &&
         (ret->now_ms < ret->start_from_ms || !is_passed(deps, ret->start_from_ms - 1, ret)))
         return false;
-    if (unacknowledged_ms && !is_passed(deps, unacknowledged_ms, ret))
+    if (unacknowledged_ms && !is_passed(deps, since_connected_ms(ret, unacknowledged_ms), ret))
         return false;
-    return !silent_ms || is_passed(deps, silent_ms, ret);
+    return !silent_ms || is_passed(deps, since_connected_ms(ret, silent_ms), ret);
 }
 
 /* The markers, or the subscriptions, may still come. */
@@ -308,14 +316,12 @@ static void observe_deafness(int64_t due_ms, struct task_observed *ret)
         ret->marker_due_ms = ret->now_ms + FENCE_RETRY_MS;
 }
 
-/* due_ms: see task_end_due_ms. Also a connection that is newer has the broker's queue behind it. */
+/* due_ms: see task_end_due_ms. */
 static void observe_answer(const struct task_deps *deps, int64_t due_ms, struct task_observed *ret)
 {
     const struct observed_proplet *proplet = &ret->proplet;
-    int64_t since_ms = proplet->results_since_ms - 1;
+    int64_t since_ms = since_connected_ms(ret, due_ms);
 
-    if (since_ms < due_ms)
-        since_ms = due_ms;
     if (!due_ms || ret->workload.selected)
         return;
     if (!proplet->results_heard) {

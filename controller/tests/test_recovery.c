@@ -130,6 +130,29 @@ TEST(start_that_the_broker_did_not_acknowledge_is_repeated_behind_a_marker)
     ck_metric("propeller_starts_repeated_total 1");
 }
 
+/* The broker kept the result behind the marker, while this process was not connected. */
+TEST(marker_that_was_sent_before_the_connection_ended_proves_nothing_of_what_came_after_it)
+{
+    run_until_scheduled("{" SPEC "}");
+    outside.fault = FAULT_LOST_REPLY;
+    outside.fail_at = outside.steps + 2; /* behind the read of the module */
+    stage_wait_ms(2000);
+    while (!outside.starts)
+        stage_turns(1);
+    outside.slow = true;
+    stage_wait_ms(10);
+    stage_marker();
+    stage_wait_ms(10);
+    stage_reconnect();
+    stage_run();
+    ck_assert_uint_eq(outside.starts, 1);
+
+    outside.slow = false;
+    stage_run();
+    expect_task("running", "alpha");
+    ck_assert_uint_eq(outside.starts, 2);
+}
+
 /* Its device knows no id of a daemon that runs, and would run a second one. */
 TEST(daemon_whose_start_is_repeated_is_stopped_first_and_runs_once)
 {
