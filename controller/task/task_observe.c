@@ -275,7 +275,8 @@ static bool is_passed(const struct task_deps *deps, int64_t since_ms, struct tas
     return state != FENCE_PENDING;
 }
 
-/* A marker of an earlier connection says nothing of what the broker kept after it, while nobody was connected. */
+/* Returns the later of since_ms and the begin of the connection. A marker of an earlier connection says nothing of what
+ * the broker kept for the session afterwards. */
 static int64_t since_connected_ms(const struct task_observed *observed, int64_t since_ms)
 {
     int64_t connected_ms = observed->proplet.results_since_ms - 1;

@@ -1,5 +1,6 @@
 #include "standalone/moving/import.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/str.h"
@@ -61,6 +62,7 @@ static const char *path_of(const struct import_object *object, const struct kube
     struct kube_name key;
     bool fits;
 
+    assert(kind);
     if (!name)
         fits = kube_path_collection(&path, kind, kind->namespaced ? object->ns : "");
     else

@@ -88,7 +88,7 @@ static const struct {
     const struct option *options;
     size_t len;
 } TABLE[COMMANDS] = {
-    [COMMAND_INIT] = { "init", "Creates certificates, tokens and two kubeconfigs.", INIT_OPTIONS,
+    [COMMAND_INIT] = { "init", "Creates certificates, a token and a kubeconfig.", INIT_OPTIONS,
                        ARRAY_LEN(INIT_OPTIONS) },
     [COMMAND_SERVE] = { "serve",
                         "Serves the API and runs the controller. Listens on this machine only, "
