@@ -89,6 +89,7 @@ main() {
     ((${#files[@]})) || exit 1
     "$HERE/setup.sh" build run
     make -C "$ROOT" --no-print-directory all benchmarks
+    export GLIBC_TUNABLES=glibc.malloc.tcache_count=0 # as the image has it
     export BENCH_FIGURES=$OUT/figures.jsonl
     figures_begin "$@"
     work_begin

@@ -43,7 +43,7 @@ names() { (cd "$1" && find . -mindepth 1 -printf '%p %y %m %U:%G %l\n' | LC_ALL=
 diff <(names "$FOLDER/made") <(names "$built") ||
     die "it has other files than the image of 'make image' (a package of another version may bring some: apt-get upgrade)"
 settings=$(builder inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Env}}' localhost/propeller:built)
-[[ $settings == '65532:65532 [/usr/bin/propeller-controller] [PATH=/usr/bin]' ]] || die "its settings are: $settings"
+[[ $settings == '65532:65532 [/usr/bin/propeller-controller] [PATH=/usr/bin GLIBC_TUNABLES=glibc.malloc.tcache_count=0]' ]] || die "its settings are: $settings"
 for program in "$built"/usr/bin/*; do
     program=${program##*/}
     said=$(env -i "$(command -v chroot)" --userspec=65532:65532 "$built" "/usr/bin/$program" --version)
