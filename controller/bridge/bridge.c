@@ -678,8 +678,9 @@ static enum fence_state state_of(const struct bridge *bridge, int64_t since_ms)
     if (!fence_passed(&bridge->fence, since_ms))
         return FENCE_PENDING;
     /* Once a connection in any case: a marker tells what was stored from what happens. */
-    return fence_passed(&bridge->fence, bridge->events_since_ms) ? FENCE_PASSED
-                                                                 : FENCE_PASSED_EARLIER;
+    return bridge->events_since_ms && fence_passed(&bridge->fence, bridge->events_since_ms)
+               ? FENCE_PASSED
+               : FENCE_PASSED_EARLIER;
 }
 
 enum fence_state bridge_fence_state(struct bridge *bridge, int64_t since_ms)

@@ -79,7 +79,7 @@ int bridge_publish(struct bridge *bridge, const char *channel, const char *suffi
  */
 enum fence_state {
     FENCE_PASSED,
-    FENCE_PASSED_EARLIER, /* by an earlier connection: the present one needs a marker, too */
+    FENCE_PASSED_EARLIER, /* by an earlier connection: the present one, or the next, needs a marker, too */
     FENCE_PENDING,
 };
 enum fence_state bridge_fence_state(struct bridge *bridge, int64_t since_ms);

@@ -184,7 +184,7 @@ static const struct module_source ROUND_SOURCES[] = {
 
 static bool backlog_drained(void *bridge)
 {
-    return bridge_fence_state(bridge, 0) != FENCE_PENDING;
+    return bridge_fence_state(bridge, 0) == FENCE_PASSED;
 }
 
 static void await_backlog(void *bridge, const struct kube_name *waiter)

@@ -20,8 +20,9 @@ static int read_existing(struct reconcile *rc, struct informer *informer,
 int child_create(struct reconcile *rc, struct informer *informer, const struct kube_kind *kind,
                  const cJSON *object, struct error *err)
 {
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create(); /* a turn may make a hundred */
     cJSON *reply = NULL;
-    int r = kube_create(rc->client, rc->arena, kind, object, &reply, err);
+    int r = kube_create(rc->client, scratch, kind, object, &reply, err);
     if (r == -ERROR_EXISTS)
         return read_existing(rc, informer, kind, object, err);
     if (r < 0)

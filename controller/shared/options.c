@@ -102,7 +102,7 @@ static const struct option OPTIONS[] = {
       .max = DAY_MS,
       .help = "time without a sign of the device after which a start is sent again" },
     { OPTION("running-write-delay", OPTION_DURATION, running_write_delay_ms, "500ms"), .min = 0,
-      .max = DAY_MS,
+      .max = 10000,
       .help = "time after a start within which a Task that ends is not written as running; 0s "
               "writes each" },
     { OPTION("stop-timeout", OPTION_DURATION, stop_timeout_ms, "30s"), .min = 100, .max = DAY_MS,

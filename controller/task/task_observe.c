@@ -288,13 +288,17 @@ static int64_t since_connected_ms(const struct task_observed *observed, int64_t 
 static bool is_settled(const struct task_deps *deps, struct task_observed *ret)
 {
     int64_t unacknowledged_ms = ret->attempt.published_ms ? 0 : ret->attempt.began_ms;
+    /* An earlier leader may have published it. */
+    bool inherited = !ret->attempt.chosen_here && !ret->attempt.began_ms &&
+                     ret->task.status.phase == TASK_SCHEDULED;
     /* It may be silent because it is done, and its result wait behind what cannot be written. */
     int64_t silent_ms = task_silent_at_ms(ret);
 
     if (ret->start_from_ms &&
         (ret->now_ms < ret->start_from_ms || !is_passed(deps, ret->start_from_ms - 1, ret)))
         return false;
-    if (unacknowledged_ms && !is_passed(deps, since_connected_ms(ret, unacknowledged_ms), ret))
+    if ((unacknowledged_ms || inherited) &&
+        !is_passed(deps, since_connected_ms(ret, unacknowledged_ms), ret))
         return false;
     return !silent_ms || is_passed(deps, since_connected_ms(ret, silent_ms), ret);
 }

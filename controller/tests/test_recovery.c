@@ -153,6 +153,33 @@ TEST(marker_that_was_sent_before_the_connection_ended_proves_nothing_of_what_cam
     ck_assert_uint_eq(outside.starts, 2);
 }
 
+TEST(start_of_an_earlier_leader_is_repeated_behind_a_marker_of_this_connection)
+{
+    run_until_scheduled("{" SPEC "}");
+    stage_wait_ms(2000);
+    while (!outside.starts)
+        stage_turns(1);
+    stage.dead = true; /* before running is written */
+    outside.slow = true;
+    stage_run();
+    stage_wait_ms(2000);
+    stage_marker();
+    outside.away = true;
+    stage_run();
+    expect_task("scheduled", "alpha");
+
+    outside_answer("\"results\":\"42\",\"error\":null"); /* the broker keeps it */
+    stage_wait_ms(10);
+    outside.away = false;
+    stage_reconnect();
+    stage_run();
+    ck_assert_uint_eq(outside.starts, 1);
+    outside.slow = false;
+    stage_run();
+    ck_assert_int_eq(outside.runs[0].executions, 1);
+    ck_assert_str_eq(stage_task_string("phase"), "completed");
+}
+
 /* Its device knows no id of a daemon that runs, and would run a second one. */
 TEST(daemon_whose_start_is_repeated_is_stopped_first_and_runs_once)
 {

@@ -199,6 +199,12 @@ static void make_daemon(void)
     world.spec->daemon = true;
 }
 
+/* A device that keeps no ids would run the start of another leader again. */
+static void make_embedded(void)
+{
+    world.observed.proplet.dialect = DIALECT_EMBEDDED;
+}
+
 static void change_spec(void)
 {
     world.observed.generation++;
@@ -210,7 +216,7 @@ static void have_waited(void)
 }
 
 /* It runs long by its nature, or there is something to write anyhow. */
-static void (*const AT_ONCE[])(void) = { make_daemon, change_spec, have_waited };
+static void (*const AT_ONCE[])(void) = { make_daemon, make_embedded, change_spec, have_waited };
 
 TEST_EACH(running_is_written_at_once_where_that_saves_nothing, AT_ONCE)
 {
@@ -240,6 +246,57 @@ TEST(the_end_that_comes_before_running_is_written_tells_the_start)
     ck_assert_int_eq(plan.status.finished_at_us, world.observed.now_us);
     ck_assert(plan.earlier);
     ck_assert_str_eq(plan.event->reason, "Completed");
+}
+
+static const struct {
+    int64_t delay_ms, wait_ms;
+} STOPPED[] = { { 0, 10 }, { 500, 10 }, { 500, 1000 } };
+
+/* It was suspended, and resumed before that was written; the device confirms the stop. */
+TEST_EACH(stop_that_comes_before_running_is_written_leaves_nothing_that_runs, STOPPED)
+{
+    world_assigned();
+    world.observed.running_write_delay_ms = STOPPED[_i].delay_ms;
+    struct task_plan plan = world_plan();
+    world_act(&plan);
+    world_wait_ms(20);
+    world_suspended();
+    plan = world_plan();
+    ck_assert(plan.stop);
+    world_act(&plan);
+
+    world.spec->suspend = false;
+    world.observed.generation++;
+    world_wait_ms(STOPPED[_i].wait_ms);
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"%s\",\"results\":\"\",\"error\":\"cancelled\"}",
+                 task_message_id(world.arena, &world.observed));
+    plan = world_plan();
+    ck_assert_int_eq(plan.action, TASK_ASSIGN);
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_int_eq(plan.status.attempt, 2);
+    ck_assert_int_eq(plan.status.started_at_us, 0);
+    ck_assert_str_eq(world_condition(&plan, "Started"), "");
+}
+
+TEST(workload_that_cannot_be_made_holds_up_no_mail_and_no_stop_of_another_attempt)
+{
+    static struct lost_attempt owed[1] = { { WORLD_PROPLET, WORLD_CLIENT, "earlier" } };
+    static struct observed_proplet back[1];
+
+    world_assigned();
+    back[0] = world.observed.proplet;
+    world.status->lost_attempts = (struct json_objects){ owed, 1 };
+    world.observed.owed = back;
+    world.observed.workload.selected = true;
+    world.observed.workload.state.step = WORKLOAD_ABSENT;
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"odd\",\"results\":\"1\"}");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.action, TASK_CREATE_WORKLOAD);
+    plan = world_conclude(&plan, SETBACK_HELD_UP, REASON_NAME_TAKEN, "taken");
+    ck_assert(plan.owed_due && plan.owed_due[0]);
+    ck_assert_uint_ne(plan.ack_up_to, 0);
+    ck_assert_uint_eq(plan.rejected[RESULT_OTHER_ATTEMPT], 1);
 }
 
 TEST(scheduled_task_waits_for_its_proplet_and_keeps_it)

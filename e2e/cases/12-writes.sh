@@ -8,7 +8,7 @@ case_begin
 case_needs_own_cluster
 COUNT=50
 # However slow the machine is, these end soon.
-CONTROLLER_OPTIONS+=(--running-write-delay 1m)
+CONTROLLER_OPTIONS+=(--running-write-delay 10s)
 world_start device-1 device-2 device-3 device-4 device-5
 proplet_json worker-NUMBER device-NUMBER | add_numbered 5
 device_start devices --count 5

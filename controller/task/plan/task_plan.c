@@ -226,8 +226,8 @@ static bool may_end_soon(const struct task_observed *observed)
     const struct task_status *status = &observed->task.status;
 
     return observed->now_ms < running_write_due_ms(observed) && !observed->task.spec.daemon &&
-           !observed->target_id && observed->proplet.exists && observed->proplet.ready &&
-           str_is_empty(status->reason) &&
+           !observed->target_id && observed->proplet.dialect != DIALECT_EMBEDDED &&
+           observed->proplet.exists && observed->proplet.ready && str_is_empty(status->reason) &&
            plan_condition_reason(status->conditions, "Scheduled") == REASON_ASSIGNED &&
            status->observed_generation == observed->generation;
 }
@@ -467,7 +467,13 @@ struct task_plan task_plan_conclude(struct arena *arena, const struct task_obser
     if (plan->targets || setback->kind == SETBACK_NONE)
         return ret;
 
+    /* The mail was judged, and other attempts are owed their stops, whatever became of the action. */
     ret = task_plan_again(observed);
+    ret.status.lost_attempts = plan->status.lost_attempts;
+    ret.owed_due = plan->owed_due;
+    ret.verdicts = plan->verdicts;
+    memcpy(ret.rejected, plan->rejected, sizeof(ret.rejected));
+    ret.ack_up_to = plan->ack_up_to;
     switch (setback->kind) {
     case SETBACK_HELD_UP:
         task_plan_workload_held_up(arena, observed, &ret, setback->reason, setback->message);
@@ -476,7 +482,6 @@ struct task_plan task_plan_conclude(struct arena *arena, const struct task_obser
         task_heard(arena, observed, &ret);
         task_fail(arena, observed, &ret, REASON_RESULT_REFUSED,
                   "the API server does not take this result");
-        ret.ack_up_to = plan->ack_up_to;
         break;
     default:
         task_fail(arena, observed, &ret, setback->reason, setback->message);

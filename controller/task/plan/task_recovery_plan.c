@@ -397,6 +397,11 @@ void task_plan_stopped(struct arena *arena, const struct task_observed *observed
                        struct task_plan *plan)
 {
     plan->stop = false;
+    if (plan->status.phase == TASK_RUNNING && observed->task.status.phase == TASK_SCHEDULED) {
+        plan->status.phase = TASK_SCHEDULED; /* its start is not written yet, and it runs no more */
+        plan->status.started_at_us = observed->task.status.started_at_us;
+        plan->status.conditions = observed->task.status.conditions;
+    }
     if (plan->status.phase != observed->task.status.phase || plan->action == TASK_ASSIGN ||
         plan->action == TASK_ADD_FINALIZER || str_is_empty(plan->status.assigned_proplet))
         return;
