@@ -84,4 +84,4 @@ wait_proplet worker Running
 # ---- of the client of the API server ----
 
 expect_match "requests to the API server" \
-    'rest_client_requests_total\{code="200",method="PATCH",host="[^"/]+:[0-9]+"\} [1-9]' "$(metrics)"
+    'rest_client_requests_total\{code="200",method="PATCH",host="[^"/]+"\} [1-9]' "$(metrics)"
