@@ -354,6 +354,11 @@ void http_request_set_known(const struct http_server_request *request)
         http_connection_set_known(request->request->mhd);
 }
 
+const char *http_request_header(const struct http_server_request *request, const char *name)
+{
+    return request->request ? header(request->request->mhd, name) : NULL;
+}
+
 bool http_request_is_gone(const struct http_server_request *request)
 {
     return request->request && http_connection_is_gone(request->request->mhd);

@@ -129,6 +129,8 @@ void http_server_wake(struct http_server *server, uint64_t id);
 
 /* Its client has said who it is, and that is true. */
 void http_request_set_known(const struct http_server_request *request);
+/* In the handler: a header of the request by its name; NULL: it has none. */
+const char *http_request_header(const struct http_server_request *request, const char *name);
 /* In the handler: its client has closed the connection, or its half of it, and hears no answer. */
 bool http_request_is_gone(const struct http_server_request *request);
 

@@ -24,6 +24,8 @@ int schema_parse(struct arena *arena, const cJSON *document, const cJSON *defini
  */
 #define SCHEMA_MAX_UNKNOWN 100 /* as sigs.k8s.io/json keeps errors */
 void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown);
+/* The same for the value at a path of an object: "metadata". apiVersion, kind and metadata are nothing special in it. */
+void schema_prune_part(const struct schema *schema, const char *path, cJSON *value, cJSON *unknown);
 
 /* Sets defaults where a member is absent, or null and not nullable; not in lists of more than maxItems, which
  * schema_validate refuses. In place. */

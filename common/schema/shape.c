@@ -75,11 +75,16 @@ static void drop_nulls(const struct schema *schema, const char *path, cJSON *val
 
 void schema_prune(const struct schema *schema, cJSON *object, cJSON *unknown)
 {
+    schema_prune_part(schema, "", object, unknown);
+}
+
+void schema_prune_part(const struct schema *schema, const char *path, cJSON *value, cJSON *unknown)
+{
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct pruning pruning = { .arena = arena, .unknown = unknown, .count = json_len(unknown) };
 
-    prune(&pruning, schema, "", object);
-    drop_nulls(schema, "", object);
+    prune(&pruning, schema, path, value);
+    drop_nulls(schema, path, value);
 }
 
 /* --- defaults --------------------------------------------------------------------------------- */

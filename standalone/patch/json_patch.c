@@ -30,7 +30,13 @@ struct json_place {
 static int json_patch_unfit(const struct json_patching *patching, const char *path)
 {
     return error_set(patching->err, ERROR_CONFLICT,
-                     "an operation does not fit the document at '%s', or copies too much", path);
+                     "an operation does not fit the document at '%s'", path);
+}
+
+static int json_patch_copies_too_much(const struct json_patching *patching, const char *from)
+{
+    return error_set(patching->err, ERROR_CONFLICT, "the operations copy too much, with '%s'",
+                     from);
 }
 
 static int json_patch_spend(struct json_patching *patching, size_t steps)
@@ -116,10 +122,11 @@ static int json_patch_count_copy(struct json_patching *patching, const char *fro
 
     patching->copied_values += json_count(value, JSON_PATCH_MAX_COPIED_VALUES);
     if (patching->copied_values >= JSON_PATCH_MAX_COPIED_VALUES)
-        return json_patch_unfit(patching, from);
+        return json_patch_copies_too_much(patching, from);
     (void)json_text(arena, value, &len);
     patching->copied += len;
-    return patching->copied > JSON_PATCH_MAX_COPIED ? json_patch_unfit(patching, from) : 0;
+    return patching->copied > JSON_PATCH_MAX_COPIED ? json_patch_copies_too_much(patching, from)
+                                                    : 0;
 }
 
 /* The value of a move or a copy. *ret is the caller's, also when it fails. */

@@ -175,7 +175,10 @@ static int make_ca(struct arena *arena, struct keeping *keeping, bool may_begin,
                          "', which would have ended already",
                          rfc3339_format(keeping->now_us, now), directory);
 
-    int r = cert_make_ca(arena, keeping->observed.now_us, DATA_DIR_CA_LIFETIME_US, &ca, err);
+    /* Valid from the earliest time on, and so is the leaf: a clock that was ahead may be set back. */
+    int r =
+        cert_make_ca(arena, EARLIEST_US,
+                     keeping->observed.now_us - EARLIEST_US + DATA_DIR_CA_LIFETIME_US, &ca, err);
     if (r == 0)
         r = file_place_save_ca(&keeping->files, arena, &ca, ca.cert, err);
     return r < 0 ? r : file_place_load(&keeping->files, arena, &keeping->observed, err);
@@ -199,14 +202,14 @@ static int read_times(struct keeping *keeping, struct error *err)
 static void look_at_clock(struct arena *arena, struct keeping *keeping)
 {
     const char *file = data_dir_path(arena, keeping->directory, CA_FILE);
+    int64_t made_us = keeping->ca.not_after_us - DATA_DIR_CA_LIFETIME_US;
     char begin[RFC3339_LEN], now[RFC3339_LEN], end[RFC3339_LEN];
 
-    if (keeping->now_us < keeping->ca.not_before_us) {
-        log_warn("the clock is behind: the authority is not valid yet and stays; clients with this "
-                 "clock refuse it until the clock is right",
-                 "file", file, "valid-from", rfc3339_format(keeping->ca.not_before_us, begin),
-                 "now", rfc3339_format(keeping->now_us, now), NULL);
-        keeping->now_us = keeping->ca.not_before_us;
+    if (keeping->now_us < made_us) {
+        log_warn("the clock is behind: it is before the time at which the authority was made",
+                 "file", file, "made", rfc3339_format(made_us, begin), "now",
+                 rfc3339_format(keeping->now_us, now), NULL);
+        keeping->now_us = made_us;
         if (keeping->now_us < keeping->leaf.not_before_us)
             keeping->now_us = keeping->leaf.not_before_us;
     }
@@ -250,8 +253,9 @@ static int keep_leaf(struct arena *arena, struct keeping *keeping, const struct 
     if (keeping->leaf.not_before_us > keeping->now_us && keeping->leaf.not_after_us > end_us)
         end_us = keeping->leaf.not_after_us;
 
-    int r = cert_make_leaf(arena, &observed->ca, names, keeping->now_us, end_us - keeping->now_us,
-                           &leaf, err);
+    int64_t begin_us =
+        keeping->ca.not_before_us > EARLIEST_US ? keeping->ca.not_before_us : EARLIEST_US;
+    int r = cert_make_leaf(arena, &observed->ca, names, begin_us, end_us - begin_us, &leaf, err);
     return r < 0 ? r : file_place_save_leaf(&keeping->files, arena, &leaf, err);
 }
 

@@ -94,6 +94,12 @@ static int open_store(struct arena *arena, const struct standalone_settings *set
     if (r < 0)
         return r;
     r = read_in(arena, settings, DATA_DIR_USERS, &users, err); /* its words when there is none */
+    if (r < 0 && access(data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN), F_OK) == 0)
+        r = error_set(err, ERROR_INVALID,
+                      "'%s/" DATA_DIR_USERS
+                      "' is missing: restore it from a copy, or remove " DATA_DIR_ADMIN
+                      " and run 'propeller-standalone init'",
+                      settings->data_dir);
     if (r == 0)
         r = users_file_open(data_dir_path(arena, settings->data_dir, DATA_DIR_USERS), &world->users,
                             err);

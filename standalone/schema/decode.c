@@ -240,12 +240,10 @@ static void decode_drop_empty(cJSON *metadata)
 int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknown,
                        struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct decode_field top = { .at = { .name = "" }, .schema = schema };
     const struct decode_field field = { .at = { .parent = &top.at, .name = "metadata" },
                                         .schema = schema_field(schema, "metadata") };
     cJSON *metadata = cJSON_DetachItemFromObjectCaseSensitive(object, "metadata");
-    cJSON *paths = json_array(arena);
 
     if (!metadata || cJSON_IsNull(metadata)) {
         json_free(metadata);
@@ -253,12 +251,8 @@ int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknow
     }
     int r = decode_value(&field, metadata, err);
     if (r == 0) {
-        schema_prune(field.schema, metadata, paths);
+        schema_prune_part(field.schema, "metadata", metadata, unknown);
         decode_drop_empty(metadata);
-    }
-    json_for_each (path, paths) {
-        if (unknown)
-            json_add_string(unknown, arena_printf(arena, "metadata.%s", json_string(path, "")));
     }
     json_set(object, "metadata", metadata);
     return r;

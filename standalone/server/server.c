@@ -103,6 +103,19 @@ static bool is_known(struct server *server, struct arena *arena, const char *tok
     return user;
 }
 
+/* A header that is ignored would let the sender act with rights of its own in the name of another user. */
+static bool is_impersonating(const struct http_server_request *request)
+{
+    static const char *const HEADERS[] = { "Impersonate-User", "Impersonate-Group",
+                                           "Impersonate-Uid" };
+
+    for (size_t i = 0; i < ARRAY_LEN(HEADERS); i++) {
+        if (http_request_header(request, HEADERS[i]))
+            return true;
+    }
+    return false;
+}
+
 /* Returns false, with the refusal in *ret, if the user is unknown or has too many requests. */
 static bool find_sender(struct server *server, struct arena *arena,
                         const struct http_server_request *request, struct sender *sender,
@@ -119,6 +132,10 @@ static bool find_sender(struct server *server, struct arena *arena,
         return false;
     }
     http_request_set_known(request);
+    if (is_impersonating(request)) {
+        api_refuse(arena, 403, "Forbidden", "impersonation (--as) is not supported", ret);
+        return false;
+    }
     sender->seat = seat_join(&server->seats, arena, request->id, sender->user.name);
     if (!sender->seat)
         refuse_more(arena, sender->user.name, "requests", ret);

@@ -234,6 +234,19 @@ TEST_EACH(only_a_bearer_token_is_read_of_an_authorization_header, AUTHORIZATIONS
                      AUTHORIZATIONS[_i].status_of_version);
 }
 
+static const char *const IMPERSONATIONS[] = { "Impersonate-User: viewer\r\n",
+                                              "impersonate-group: propeller:view\r\n",
+                                              "Impersonate-Uid: 1\r\n" };
+
+/* A header that is ignored would let an admin act as admin in the name of a viewer. */
+TEST_EACH(nobody_may_be_somebody_else, IMPERSONATIONS)
+{
+    serve();
+    ck_assert_int_eq(status_of(server_ask("admin", "GET", CONFIGMAPS, IMPERSONATIONS[_i], "")),
+                     403);
+    ck_assert_int_eq(status_of(server_ask("admin", "GET", CONFIGMAPS, "", "")), 200);
+}
+
 /* --- users that come and go ------------------------------------------------------------------- */
 
 static int asked_by(const char *user)
