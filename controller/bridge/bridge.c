@@ -80,14 +80,20 @@ static void wake_waiters(struct bridge *bridge)
     map_destroy(waiters);
 }
 
+/* Locked. The last marker that came back was sent on the present connection, which may be in the millisecond in which
+ * it was made. */
+static bool is_of_connection(const struct bridge *bridge)
+{
+    return bridge->events_since_ms && fence_passed(&bridge->fence, bridge->events_since_ms - 1);
+}
+
 static void on_marker(void *ctx, const char *text, size_t len)
 {
     struct bridge *bridge = ctx;
 
     pthread_mutex_lock(&bridge->lock);
     bool news = fence_returned(&bridge->fence, text, len);
-    bool caught_up =
-        bridge->events_since_ms && fence_passed(&bridge->fence, bridge->events_since_ms);
+    bool caught_up = is_of_connection(bridge);
     pthread_mutex_unlock(&bridge->lock);
     bridge->sink.caught_up = caught_up;
     if (news)
@@ -678,9 +684,7 @@ static enum fence_state state_of(const struct bridge *bridge, int64_t since_ms)
     if (!fence_passed(&bridge->fence, since_ms))
         return FENCE_PENDING;
     /* Once a connection in any case: a marker tells what was stored from what happens. */
-    return bridge->events_since_ms && fence_passed(&bridge->fence, bridge->events_since_ms)
-               ? FENCE_PASSED
-               : FENCE_PASSED_EARLIER;
+    return is_of_connection(bridge) ? FENCE_PASSED : FENCE_PASSED_EARLIER;
 }
 
 enum fence_state bridge_fence_state(struct bridge *bridge, int64_t since_ms)
