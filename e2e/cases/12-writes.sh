@@ -7,9 +7,12 @@ case_begin
 
 case_needs_own_cluster
 COUNT=50
+broker_prepare device-1 device-2 device-3 device-4 device-5
+broker_start
+controller_prepare
 # However slow the machine is, these end soon.
 CONTROLLER_OPTIONS+=(--running-write-delay 10s)
-world_start device-1 device-2 device-3 device-4 device-5
+controller_start
 proplet_json worker-NUMBER device-NUMBER | add_numbered 5
 device_start devices --count 5
 wait_for 30 "all Proplets to run" phase_count_is proplets Running 5
