@@ -258,6 +258,15 @@ static bool is_done(const struct planning *planning)
     return true;
 }
 
+static bool has_given_up(const struct planning *planning)
+{
+    for (size_t i = 0; i < planning->observed->tasks->owned; i++) {
+        if (planning->given_up[i])
+            return true;
+    }
+    return false;
+}
+
 static void finish(const struct planning *planning, enum job_phase phase, enum reason reason,
                    const char *message)
 {
@@ -423,13 +432,17 @@ struct job_plan job_plan(struct arena *arena, const struct job_observed *observe
     plan_children(&planning);
     count(&planning);
     plan_suspension(&planning);
-    if (is_done(&planning)) {
+    bool done = is_done(&planning);
+    bool confirmed = observed->absence_confirmed || !has_given_up(&planning);
+    if (done && confirmed) {
         conclude(&planning);
     } else {
         plan_progress(&planning);
         spare_writes(&planning);
     }
-    if (plan.create_len)
+    if (done && !confirmed)
+        plan.action = JOB_CONFIRM_ABSENCE;
+    else if (plan.create_len)
         plan.action = JOB_CREATE_TASKS;
     return plan;
 }

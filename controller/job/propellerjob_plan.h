@@ -17,18 +17,17 @@
  * active ones are stopped and fail; except for a deadline those of runIf: failure go on. So
  * whatever dies in the middle, the job goes on to the same end for the same reason.
  *
- * While a name is taken by somebody else's Task nothing is made. Tasks are made in the order of their dependencies: without spec.parallelism all at once, with it
- * as many as may be open at a time, each when what it waits for has ended. One that will never be
- * made, because the job fails before, counts as skipped.
+ * No Task is made while another object has the name of one. Tasks are made in the order of their
+ * dependencies: without spec.parallelism all at once, with it as many as may be open at a time,
+ * each when the Tasks that it waits for have ended. A Task that is never made, because the job
+ * fails before, counts as skipped. The cache alone does not prove that a Task was never made: the
+ * reply to its creation may have been lost. So the API server is asked before the job ends.
  *
  * A change of nothing but counts is written at most every JOB_COUNTS_INTERVAL_US.
  */
 #define JOB_COUNTS_INTERVAL_US INT64_C(5000000)
 /* Nor is another text of why no Task can be made said more often: it may differ each time. */
 #define JOB_TROUBLE_INTERVAL_US INT64_C(60000000)
-
-/* Reasons of the condition Progressing that are orders to the Tasks. */
-/* A Task of the name of a child belongs to somebody else. */
 
 struct job_task_state {
     enum task_outcome outcome; /* missing also where the object is somebody else's */
@@ -48,14 +47,16 @@ struct job_observed {
     const struct job_tasks *tasks;
     const struct job_task_state *states; /* of tasks->items */
     const char *refused;                 /* the API server's last word on a child; NULL: none */
-    const char *blocked; /* why one is not made for now, such as a quota; NULL: nothing */
+    const char *blocked;    /* why one is not made for now, such as a quota; NULL: nothing */
+    bool absence_confirmed; /* the API server has none of the Tasks whose outcome is missing */
 };
 
 /* The one thing that a reconcile of a PropellerJob does beside writing the status. */
 enum job_action {
-    JOB_WRITE,        /* nothing beside the status */
-    JOB_CREATE_TASKS, /* before the status is written */
-    JOB_DELETE,       /* the object, whose time to live is over; and nothing else */
+    JOB_WRITE,           /* nothing beside the status */
+    JOB_CREATE_TASKS,    /* before the status is written */
+    JOB_CONFIRM_ABSENCE, /* of the Tasks that are given up; then the job ends */
+    JOB_DELETE,          /* the object, whose time to live is over; and nothing else */
 };
 
 struct job_plan {

@@ -8,7 +8,7 @@
 #include "controller/shared/children.h"
 #include "controller/shared/status_writer.h"
 
-/* With the finalizer that it needs anyway, so that nobody has to add it. */
+/* The Task gets its finalizer here, which saves the write that would add it. */
 static void set_metadata(struct arena *arena, cJSON *metadata, const cJSON *job,
                          const struct job_task *task, size_t index)
 {
@@ -197,6 +197,58 @@ static int create_children(const struct job_deps *deps, struct reconcile *rc,
     return 0;
 }
 
+/* The first Task of the job that the API server has and the cache has not. */
+struct unseen {
+    const struct job_observed *observed;
+    const char *uid; /* of the job */
+    struct kube_name name;
+    bool found;
+};
+
+static int on_child(void *ctx, const cJSON *item, struct error *err UNUSED)
+{
+    struct unseen *unseen = ctx;
+    const struct job_tasks *tasks = unseen->observed->tasks;
+    struct kube_name name;
+
+    if (unseen->found || !kube_name_of(item, &name) ||
+        !str_equal(kube_controller_uid(item), unseen->uid))
+        return 0;
+    for (size_t i = 0; i < tasks->owned && !unseen->found; i++) {
+        unseen->found = unseen->observed->states[i].outcome == OUTCOME_MISSING &&
+                        str_equal(tasks->items[i].object, name.name);
+        unseen->name = name;
+    }
+    return 0;
+}
+
+/* Sets observed->absence_confirmed, or reads one Task that is there into the cache. */
+static int confirm_absence(const struct job_deps *deps, struct reconcile *rc,
+                           const struct kube_object *object, struct job_observed *observed,
+                           struct error *err)
+{
+    const struct kube_list_options options = {
+        .ns = rc->name.ns,
+        .label_selector =
+            arena_printf(rc->arena, LABEL_JOB "=%s", label_value(rc->arena, rc->name.name)),
+        .metadata_only = true,
+    };
+    struct unseen unseen = { .observed = observed, .uid = object->uid };
+    cJSON *task = NULL;
+    int r = kube_list(rc->client, &KIND_TASK, &options, on_child, &unseen, err);
+
+    if (r == 0 && unseen.found)
+        r = kube_get(rc->client, rc->arena, &KIND_TASK, &unseen.name, &task, err);
+    if (r == -ERROR_NOT_FOUND)
+        return error_set(err, ERROR_CONFLICT, "Task '%s' was deleted meanwhile", unseen.name.name);
+    if (r < 0)
+        return hinder(rc, observed, error_wrap(err, "read the Tasks"), err);
+    if (task)
+        informer_observed(deps->tasks, task);
+    observed->absence_confirmed = !task;
+    return 0;
+}
+
 static int write_status(const struct job_deps *deps, struct reconcile *rc,
                         const struct kube_object *object, const cJSON *json,
                         const struct job_observed *observed, struct job_plan *plan,
@@ -222,22 +274,28 @@ static int plan_and_act(const struct job_deps *deps, struct reconcile *rc,
                         struct job_observed *observed, struct error *err)
 {
     struct job_plan plan = job_plan(rc->arena, observed);
-    bool more = false;
-    int created = 0;
+    bool again = false;
+    int acted = 0;
 
     if (plan.action == JOB_DELETE)
         return kube_delete(rc->client, &KIND_PROPELLERJOB, &rc->name, object->uid,
                            object->resource_version, err);
     if (plan.action == JOB_CREATE_TASKS)
-        created = create_children(deps, rc, object, observed, &plan, &more, err);
-    if (created < 0 && !observed->blocked)
-        return created;
-    if (observed->refused || observed->blocked)
+        acted = create_children(deps, rc, object, observed, &plan, &again, err);
+    if (observed->refused)
+        plan = job_plan(rc->arena, observed);
+    if (plan.action == JOB_CONFIRM_ABSENCE) {
+        acted = confirm_absence(deps, rc, object, observed, err);
+        again = !observed->absence_confirmed;
+    }
+    if (acted < 0 && !observed->blocked)
+        return acted;
+    if (observed->blocked || observed->absence_confirmed)
         plan = job_plan(rc->arena, observed);
 
-    rc->requeue_after_ms = more ? 1 : plan.requeue_after_ms;
+    rc->requeue_after_ms = again ? 1 : plan.requeue_after_ms;
     int r = write_status(deps, rc, object, json, observed, &plan, err);
-    return r < 0 ? r : created;
+    return r < 0 ? r : acted;
 }
 
 int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)

@@ -63,6 +63,8 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
     if (jobs.dead)
         return;
     ck_assert_int_eq(kube_object_create(either, &object, NULL), 0);
+    if (jobs.late && str_equal(object->name.name, jobs.late))
+        return;
     if (current) {
         cJSON *reply = json_copy(current);
         informer_observed(informer, reply);

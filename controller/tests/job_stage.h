@@ -18,8 +18,9 @@ struct job_stage {
     unsigned steps;               /* requests of the reconciler so far */
     unsigned fail_at;             /* the step that fails; 0: none */
     enum fault fault;
-    bool invalid; /* the step is answered with 422 instead */
-    bool dead;    /* no more requests; the next process takes over */
+    bool invalid;     /* the step is answered with 422 instead */
+    const char *late; /* the watch does not bring this Task; NULL: it brings all */
+    bool dead;        /* no more requests; the next process takes over */
     unsigned errors;
 };
 extern struct job_stage jobs;

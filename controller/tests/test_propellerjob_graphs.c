@@ -137,6 +137,9 @@ static void check_plan(const struct job_plan *plan)
 static bool job_turn(void)
 {
     struct job_plan plan = job_plan(arena, &observed);
+    observed.absence_confirmed = plan.action == JOB_CONFIRM_ABSENCE;
+    if (observed.absence_confirmed)
+        plan = job_plan(arena, &observed);
     bool failing = is_failing(&plan);
 
     check_plan(&plan);

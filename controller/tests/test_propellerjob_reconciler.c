@@ -233,6 +233,24 @@ TEST(deleted_job_makes_nothing_more)
     ck_assert_uint_eq(jobs.steps, steps);
 }
 
+/* The reply to the second creation is lost, and the watch does not bring the Task either. */
+TEST(job_does_not_end_beside_a_task_that_the_cache_does_not_know)
+{
+    jobs.fail_at = 3;
+    jobs.fault = FAULT_LOST_REPLY;
+    jobs.late = "job-b";
+    put_job("a b", "");
+    job_stage_turn();
+    ck_assert_ptr_nonnull(job_stage_get(&KIND_TASK, "job-b"));
+    job_stage_end_task("job-a", TASK_FAILED);
+    job_stage_turn();
+    ck_assert_str_eq(job_stage_told(), "Running 2 0 1 1; True TaskFailed");
+    jobs.late = NULL;
+    expect("Running 2 0 1 0; True TaskFailed", 2);
+    job_stage_end_task("job-b", TASK_SKIPPED);
+    expect("Failed 2 0 1 1; False TaskFailed", 2);
+}
+
 /* The orders as the Tasks' reconciler sees them, and whether it was woken for them. */
 static const struct {
     const char *more;

@@ -58,6 +58,12 @@ add_job slow '{"failurePolicy": "Continue", "parallelism": 1}' "$(broken bad)" "
 wait_job slow Failed
 expect_eq "counts of a job that goes on" "3 2 1 0" "$(counts slow)"
 
+# One at a time: what comes after the failure is never made.
+add_job brief '{"parallelism": 1}' "$(broken bad)" "$(sum one)"
+wait_job brief Failed
+expect_eq "counts of a job whose second Task was never made" "2 0 1 1" "$(counts brief)"
+object_gone tasks brief-one
+
 # References to Tasks that do not exist yet.
 add_job later '{"taskRefs": ["late-1", "late-2"]}' "$(sum own)"
 wait_condition propellerjobs later Progressing "^True WaitingForTaskRefs there is no Task 'late-1'"
