@@ -132,7 +132,7 @@ static void plan(struct arena *arena)
     observed.candidates = (struct schedule_context){ .candidates = candidates,
                                                      .len = CANDIDATES,
                                                      .last_selected = "worker-50" };
-    must(task_plan(arena, &observed).assign);
+    must(task_plan(arena, &observed).action == TASK_ASSIGN);
 }
 
 static void review(struct arena *arena)

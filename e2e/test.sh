@@ -130,7 +130,7 @@ tools() {
 }
 
 build() {
-    make --no-print-directory -j"$(nproc)" all load
+    make --no-print-directory -j"$(nproc)" all benchmarks &&
     make --no-print-directory unit-quick-build
 }
 
