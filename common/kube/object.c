@@ -36,13 +36,28 @@ bool kube_name_equal(const struct kube_name *a, const struct kube_name *b)
     return strcmp(a->name, b->name) == 0 && strcmp(a->ns, b->ns) == 0;
 }
 
+static const char *make_key(const char *ns, const char *name, char ret[static KUBE_KEY_LEN])
+{
+    (void)snprintf(ret, KUBE_KEY_LEN, "%s%s%s", ns, ns[0] ? "/" : "", name);
+    return ret;
+}
+
 const char *kube_name_key(const struct kube_name *name, char ret[static KUBE_KEY_LEN])
 {
-    if (name->ns[0])
-        (void)snprintf(ret, KUBE_KEY_LEN, "%s/%s", name->ns, name->name);
-    else
-        (void)snprintf(ret, KUBE_KEY_LEN, "%s", name->name);
-    return ret;
+    return make_key(name->ns, name->name, ret);
+}
+
+const char *kube_object_key(const struct kube_object *object, char ret[static KUBE_KEY_LEN])
+{
+    return make_key(object->ns, object->name, ret);
+}
+
+struct kube_name kube_object_name(const struct kube_object *object)
+{
+    struct kube_name name;
+
+    (void)kube_name_set(&name, object->ns, object->name); /* it fits */
+    return name;
 }
 
 /* Copies s with its NUL to *position and moves it on. */
@@ -84,19 +99,21 @@ int kube_object_create_with(const cJSON *json, const struct kube_kind *kind,
 
     size_t packed_len = json_pack(kind ? kind->phrases : NULL, text, text_len, text);
     size_t uid_len = strlen(uid), version_len = strlen(version);
-    struct object_block *block =
-        xmalloc(sizeof(*block) + uid_len + version_len + packed_len + 3 /* their NULs */);
+    size_t ns_len = strlen(key.ns), name_len = strlen(key.name);
+    struct object_block *block = xmalloc(sizeof(*block) + ns_len + name_len + uid_len +
+                                         version_len + packed_len + 5 /* their NULs */);
     atomic_init(&block->references, 1);
 
     char *position = block->bytes;
     int64_t created_us = 0;
     (void)rfc3339_parse(json_string(json_get(metadata, "creationTimestamp"), ""), &created_us);
     block->object = (struct kube_object){
+        .ns = put_string(&position, key.ns, ns_len),
+        .name = put_string(&position, key.name, name_len),
         .uid = put_string(&position, uid, uid_len),
         .resource_version = put_string(&position, version, version_len),
         .packed = put_string(&position, text, packed_len),
         .packed_len = (uint32_t)packed_len,
-        .name = key,
         .generation = json_int(json_get(metadata, "generation"), 0),
         .created_us = created_us,
         .kind = kind,

@@ -34,19 +34,20 @@ struct kube_name {
 
 bool kube_name_set(struct kube_name *ret, const char *ns, const char *name); /* false: too long */
 bool kube_name_equal(const struct kube_name *a, const struct kube_name *b);
-/* Writes "ns/name" or "name" to ret, for map keys and messages, and returns ret. */
+/* Write "ns/name" or "name" to ret, for map keys and messages, and return ret. */
 #define KUBE_KEY_LEN 320
 const char *kube_name_key(const struct kube_name *name, char ret[static KUBE_KEY_LEN]);
 
 /*
- * An object is one allocation with a header and its packed JSON text (packing.h). It never changes
+ * An object is one allocation with a header, its names and its packed JSON text (packing.h). It never changes
  * and counts its references, which any thread may hold. A tree in memory would cost 4 to 5 KiB, so
  * each unit of work that needs the tree parses it into its arena.
  */
 struct kube_object {
     const char *packed; /* read by kube_object_text and kube_object_json */
     uint32_t packed_len;
-    struct kube_name name;
+    const char *ns;               /* "" for cluster-scoped objects */
+    const char *name;             /* both fit into a struct kube_name */
     const char *uid;              /* "": not set yet */
     const char *resource_version; /* likewise */
     int64_t generation;
@@ -54,6 +55,10 @@ struct kube_object {
     const struct kube_kind *kind; /* outlives the object; NULL: not known */
     bool deleting;                /* metadata.deletionTimestamp is set */
 };
+
+struct kube_name kube_object_name(const struct kube_object *object);
+/* As kube_name_key. */
+const char *kube_object_key(const struct kube_object *object, char ret[static KUBE_KEY_LEN]);
 
 /* Compares by creationTimestamp, which has whole seconds, then by uid, so all processes agree. */
 bool kube_object_is_older(const struct kube_object *object, const struct kube_object *than);

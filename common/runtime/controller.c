@@ -44,7 +44,7 @@ struct controller {
 void map_self(void *self UNUSED, struct kube_object *old, struct kube_object *current,
               struct workqueue *queue)
 {
-    workqueue_add(queue, current ? &current->name : &old->name);
+    workqueue_add_object(queue, current ? current : old);
 }
 
 /* Informer's thread. */

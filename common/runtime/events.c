@@ -156,8 +156,8 @@ static cJSON *event_object(struct events *events, struct arena *arena,
                     *kind->group ? arena_printf(arena, "%s/%s", kind->group, kind->version)
                                  : kind->version);
     json_set_string(regarding, "kind", kind->kind);
-    json_set_string(regarding, "namespace", about->name.ns);
-    json_set_string(regarding, "name", about->name.name);
+    json_set_string(regarding, "namespace", about->ns);
+    json_set_string(regarding, "name", about->name);
     json_set_string(regarding, "uid", about->uid);
     json_set_string(regarding, "resourceVersion", about->resource_version);
     return event;
@@ -166,7 +166,7 @@ static cJSON *event_object(struct events *events, struct arena *arena,
 /* "<object>.<hex>", a DNS subdomain like the name of the object. */
 static void event_name(const struct pending *pending, uint64_t id, struct kube_name *ret)
 {
-    const struct kube_name *about = &pending->regarding->name;
+    const struct kube_object *about = pending->regarding;
     size_t len = strnlen(about->name, MAX_NAME_PART);
 
     while (len && (about->name[len - 1] == '.' || about->name[len - 1] == '-'))

@@ -63,9 +63,9 @@ static void on_gone(void *ctx, struct kube_object *old)
 
 static void remove_object(struct informer *informer, const struct kube_object *object)
 {
+    const struct kube_name name = kube_object_name(object);
     CLEANUP(kube_object_unrefp)
-    struct kube_object *old =
-        store_remove(informer->store, &object->name, object->resource_version);
+    struct kube_object *old = store_remove(informer->store, &name, object->resource_version);
 
     if (old)
         tell(informer, old, NULL);

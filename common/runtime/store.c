@@ -108,12 +108,11 @@ static struct entry *find_entry(const struct store *store, const struct kube_nam
     return map_get(store->entries, kube_name_key(name, key));
 }
 
-static struct entry *make_entry(struct store *store, const struct kube_name *name)
+static struct entry *make_entry(struct store *store, const char *key)
 {
-    char key[KUBE_KEY_LEN];
     struct entry *entry = xcalloc(1, sizeof(*entry));
 
-    map_set(store->entries, kube_name_key(name, key), entry);
+    map_set(store->entries, key, entry);
     return entry;
 }
 
@@ -123,7 +122,7 @@ static struct kube_object *take_entry(struct store *store, struct entry *entry)
     char key[KUBE_KEY_LEN];
     struct kube_object *object = TAKE(entry->indexed.object);
 
-    map_remove(store->entries, kube_name_key(&object->name, key));
+    map_remove(store->entries, kube_object_key(object, key));
     entry_free(entry);
     return object;
 }
@@ -150,11 +149,12 @@ static bool is_wanted(const struct part *part, const struct entry *entry,
  * Most of what a repeated list or the echo of an own write brings is there already: it is marked as
  * a part of the set, and its tree is not looked at.
  */
-static bool is_known(struct store *store, const struct kube_object *object, bool of_set)
+static bool is_known(struct store *store, const char *key, const struct kube_object *object,
+                     bool of_set)
 {
     pthread_rwlock_wrlock(&store->lock);
-    const struct part *part = part_of(store, object->name.ns);
-    struct entry *entry = find_entry(store, &object->name);
+    const struct part *part = part_of(store, object->ns);
+    struct entry *entry = map_get(store->entries, key);
     bool known = !is_wanted(part, entry, object, of_set);
     if (entry && of_set)
         entry->set = part->set;
@@ -166,22 +166,23 @@ static bool put(struct store *store, struct kube_object *object, bool of_set,
                 struct kube_object **ret_old)
 {
     struct kube_object *old = NULL;
+    char key[KUBE_KEY_LEN];
 
     if (ret_old)
         *ret_old = NULL;
-    if (is_known(store, object, of_set))
+    if (is_known(store, kube_object_key(object, key), object, of_set))
         return false;
 
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct index_values *values = index_values_of(store->indexes, arena, object);
 
     pthread_rwlock_wrlock(&store->lock);
-    const struct part *part = part_of(store, object->name.ns);
-    struct entry *entry = find_entry(store, &object->name);
+    const struct part *part = part_of(store, object->ns);
+    struct entry *entry = map_get(store->entries, key);
     bool wanted = is_wanted(part, entry, object, of_set); /* may have changed meanwhile */
     if (wanted) {
         if (!entry)
-            entry = make_entry(store, &object->name);
+            entry = make_entry(store, key);
         store_index_unlink(&entry->indexed);
         old = entry->indexed.object;
         entry->indexed.object = kube_object_ref(object);
@@ -253,7 +254,7 @@ static void keep_all(struct store *store, const struct part *part)
 
     for (size_t i = 0; map_next(store->entries, &i, &key, &value);) {
         struct entry *entry = value;
-        if (part_of(store, entry->indexed.object->name.ns) == part)
+        if (part_of(store, entry->indexed.object->ns) == part)
             entry->set = part->set;
     }
 }
@@ -285,7 +286,7 @@ static size_t find_gone(struct store *store, const char *ns, const char *version
     *ret = xcalloc(map_len(store->entries) + 1, sizeof(struct entry *));
     for (size_t i = 0; map_next(store->entries, &i, &key, &value);) {
         struct entry *entry = value;
-        if (part_of(store, entry->indexed.object->name.ns) == part && entry->set != part->set &&
+        if (part_of(store, entry->indexed.object->ns) == part && entry->set != part->set &&
             !is_newer_than(entry, version))
             (*ret)[count++] = entry;
     }
@@ -341,8 +342,8 @@ static struct object_list *make_list(struct arena *arena, size_t max)
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct kube_name *left = &(*(struct kube_object *const *)a)->name;
-    const struct kube_name *right = &(*(struct kube_object *const *)b)->name;
+    const struct kube_object *left = *(struct kube_object *const *)a;
+    const struct kube_object *right = *(struct kube_object *const *)b;
     int order = strcmp(left->ns, right->ns);
 
     return order ? order : strcmp(left->name, right->name);
@@ -363,7 +364,7 @@ struct object_list store_list(struct store *store, struct arena *arena, const ch
     struct object_list *list = make_list(arena, map_len(store->entries));
     for (size_t i = 0; map_next(store->entries, &i, &key, &value);) {
         const struct entry *entry = value;
-        if (!ns || str_equal(ns, entry->indexed.object->name.ns))
+        if (!ns || str_equal(ns, entry->indexed.object->ns))
             list->items[list->len++] = kube_object_ref(entry->indexed.object);
     }
     pthread_rwlock_unlock(&store->lock);
@@ -409,7 +410,7 @@ bool store_name_of_uid(struct store *store, const char *uid, struct kube_name *r
     pthread_rwlock_rdlock(&store->lock);
     const struct kube_object *object = find_uid(store, uid);
     if (object)
-        *ret = object->name;
+        *ret = kube_object_name(object);
     pthread_rwlock_unlock(&store->lock);
     return object;
 }

@@ -275,6 +275,13 @@ void workqueue_add(struct workqueue *queue, const struct kube_name *name)
     workqueue_add_after(queue, name, 0);
 }
 
+void workqueue_add_object(struct workqueue *queue, const struct kube_object *object)
+{
+    const struct kube_name name = kube_object_name(object);
+
+    workqueue_add(queue, &name);
+}
+
 void workqueue_add_after(struct workqueue *queue, const struct kube_name *name, uint32_t delay_ms)
 {
     struct tally tally = { 0 };

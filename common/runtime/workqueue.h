@@ -22,6 +22,7 @@ struct workqueue;
 struct workqueue *workqueue_create(const char *name, const struct clock *clock);
 void workqueue_destroy(struct workqueue *queue);
 void workqueue_add(struct workqueue *queue, const struct kube_name *name);
+void workqueue_add_object(struct workqueue *queue, const struct kube_object *object); /* its name */
 void workqueue_add_after(struct workqueue *queue, const struct kube_name *name, uint32_t delay_ms);
 /* Counts a failure and adds the name after its back-off, or after min_delay_ms if that is
  * longer. */

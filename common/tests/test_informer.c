@@ -42,10 +42,11 @@ static void on_change(void *ctx, struct kube_object *old, struct kube_object *cu
     const struct kube_object *either = current ? current : old;
 
     ck_assert_ptr_nonnull(either);
+    const struct kube_name name = kube_object_name(either);
     ck_assert_ptr_eq(ctx, &calls);
-    kube_object_unref(store_get(informer_store(informer), &either->name)); /* no lock is held */
+    kube_object_unref(store_get(informer_store(informer), &name)); /* no lock is held */
     pthread_mutex_lock(&lock);
-    ck_assert(buf_printf(&calls, "%s %s,%s\n", either->name.name, old ? old->resource_version : "-",
+    ck_assert(buf_printf(&calls, "%s %s,%s\n", either->name, old ? old->resource_version : "-",
                          current ? current->resource_version : "-"));
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);

@@ -20,8 +20,8 @@ TEST(an_object_has_its_header_and_its_whole_text)
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     ck_assert_int_eq(kube_object_create(parsed(arena, OBJECT), &object, NULL), 0);
 
-    ck_assert_str_eq(object->name.ns, "ns");
-    ck_assert_str_eq(object->name.name, "a");
+    ck_assert_str_eq(object->ns, "ns");
+    ck_assert_str_eq(object->name, "a");
     ck_assert_str_eq(object->uid, "u-1");
     ck_assert_str_eq(object->resource_version, "42");
     ck_assert_int_eq(object->generation, 7);
@@ -37,7 +37,7 @@ TEST(an_object_needs_only_a_name)
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
     ck_assert_int_eq(
         kube_object_create(parsed(arena, "{\"metadata\":{\"name\":\"a\"}}"), &object, NULL), 0);
-    ck_assert_str_eq(object->name.ns, "");
+    ck_assert_str_eq(object->ns, "");
     ck_assert_str_eq(object->uid, "");
     ck_assert_str_eq(object->resource_version, "");
     ck_assert_int_eq(object->generation, 0);

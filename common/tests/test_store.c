@@ -106,11 +106,12 @@ static char gone_names[100];
 
 static void count_gone(void *ctx, struct kube_object *old)
 {
+    const struct kube_name name = kube_object_name(old);
     struct store *store = ctx;
 
-    ck_assert_ptr_null(store_get(store, &old->name)); /* no lock held, and it is gone */
+    ck_assert_ptr_null(store_get(store, &name)); /* no lock held, and it is gone */
     gone_count++;
-    ck_assert(str_copy(gone_names, sizeof(gone_names), old->name.name));
+    ck_assert(str_copy(gone_names, sizeof(gone_names), old->name));
 }
 
 TEST(a_set_removes_what_it_lacks_and_keeps_what_is_newer)

@@ -45,7 +45,8 @@ static void check_list(const struct object_list *list, const struct model *model
             ck_assert_uint_lt(expected, list->len);
             struct kube_name key = name_of(name);
             int64_t version = -1;
-            ck_assert(kube_name_equal(&list->items[expected]->name, &key));
+            const struct kube_name found = kube_object_name(list->items[expected]);
+            ck_assert(kube_name_equal(&found, &key));
             ck_assert(str_to_int64(list->items[expected]->resource_version, &version));
             ck_assert_int_eq(version, shape->version);
             expected++;
@@ -247,8 +248,8 @@ static void *read_all(void *ctx)
         for (size_t i = 0; i < list.len; i++) {
             int64_t version = 0, name = 0;
             ck_assert(str_to_int64(list.items[i]->resource_version, &version));
-            ck_assert(str_to_int64(list.items[i]->name.name + 2, &name));
-            name += INT64_C(10) * (list.items[i]->name.name[1] - '0');
+            ck_assert(str_to_int64(list.items[i]->name + 2, &name));
+            name += INT64_C(10) * (list.items[i]->name[1] - '0');
             ck_assert_int_ge(version, last[name]); /* not even across a deletion */
             last[name] = version;
             ck_assert_ptr_nonnull(kube_object_json(arena, list.items[i]));

@@ -20,7 +20,7 @@ static void sink(void *ctx, enum watch_event_type type, struct kube_object *obje
     ck_assert_ptr_eq(ctx, &told);
     ck_assert(buf_printf(&told, "%s", NAMES[type]));
     if (object)
-        ck_assert(buf_printf(&told, " %s/%s", object->name.ns, object->name.name));
+        ck_assert(buf_printf(&told, " %s/%s", object->ns, object->name));
     if (version)
         ck_assert(buf_printf(&told, " @%s", version));
     ck_assert(buf_append(&told, "\n", 1));

@@ -141,14 +141,15 @@ static void on_retained(void *ctx UNUSED, const char *topic)
     bridge_count_retained(topic);
 }
 
-static void wake_tasks(struct bridge *bridge, struct arena *arena, const struct kube_name *proplet)
+static void wake_tasks(struct bridge *bridge, struct arena *arena,
+                       const struct kube_object *proplet)
 {
     char key[KUBE_KEY_LEN];
     struct object_list list =
-        store_find(bridge->options.tasks, arena, INDEX_ASSIGNED, kube_name_key(proplet, key));
+        store_find(bridge->options.tasks, arena, INDEX_ASSIGNED, kube_object_key(proplet, key));
 
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(bridge->sink.task_queue, &list.items[i]->name);
+        workqueue_add_object(bridge->sink.task_queue, list.items[i]);
 }
 
 /* The Proplets whose channel this is look at it again, and the Tasks that are assigned to them. */
@@ -158,9 +159,9 @@ static void wake_channel(struct bridge *bridge, const char *channel, bool tasks)
     struct object_list list = store_find(bridge->options.proplets, arena, "channel", channel);
 
     for (size_t i = 0; i < list.len; i++) {
-        workqueue_add(bridge->sink.proplet_queue, &list.items[i]->name);
+        workqueue_add_object(bridge->sink.proplet_queue, list.items[i]);
         if (tasks)
-            wake_tasks(bridge, arena, &list.items[i]->name);
+            wake_tasks(bridge, arena, list.items[i]);
     }
 }
 

@@ -61,7 +61,7 @@ static void wake_proplets(struct bridge_sink *sink, struct arena *arena, const c
     struct object_list list = store_find(sink->proplets, arena, "identity", key);
 
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(sink->proplet_queue, &list.items[i]->name);
+        workqueue_add_object(sink->proplet_queue, list.items[i]);
 }
 
 static void on_alive(struct bridge_sink *sink, struct arena *arena, const char *channel,
@@ -161,8 +161,8 @@ static void on_restart(struct bridge_sink *sink, struct arena *arena, const char
     char key[KUBE_KEY_LEN];
 
     for (size_t i = 0; i < proplets.len; i++) {
-        struct object_list tasks = store_find(sink->tasks, arena, INDEX_ASSIGNED,
-                                              kube_name_key(&proplets.items[i]->name, key));
+        struct object_list tasks =
+            store_find(sink->tasks, arena, INDEX_ASSIGNED, kube_object_key(proplets.items[i], key));
         for (size_t j = 0; j < tasks.len; j++) {
             if (!is_elsewhere(arena, tasks.items[j], client_id))
                 (void)put_mail(sink, tasks.items[j]->uid, &mail);
@@ -263,7 +263,7 @@ static const char *find_runner(struct bridge_sink *sink, struct arena *arena,
     if (json_int(json_get(status, "attempt"), 1) != attempt)
         return "other_attempt";
     const struct place place = place_of(status, index);
-    if (!kube_name_set(&name, task->name.ns, place.proplet))
+    if (!kube_name_set(&name, task->ns, place.proplet))
         return "other_proplet";
 
     CLEANUP(kube_object_unrefp) struct kube_object *proplet = store_get(sink->proplets, &name);
@@ -559,7 +559,7 @@ void bridge_wake_active(struct bridge_sink *sink)
     struct object_list list = store_find(sink->tasks, arena, "active", "");
 
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(sink->task_queue, &list.items[i]->name);
+        workqueue_add_object(sink->task_queue, list.items[i]);
 }
 
 void bridge_sink_reconnected(struct bridge_sink *sink)

@@ -10,12 +10,12 @@ static struct kube_object *find_member(struct store *tasks, struct arena *arena,
 {
     char key[MEMBER_KEY_LEN];
 
-    if (!member_key(round_uid, proplet->name.name, key))
+    if (!member_key(round_uid, proplet->name, key))
         return NULL;
 
     struct object_list list = store_find(tasks, arena, INDEX_MEMBER, key);
     for (size_t i = 0; i < list.len; i++) {
-        if (str_equal(list.items[i]->name.ns, proplet->name.ns))
+        if (str_equal(list.items[i]->ns, proplet->ns))
             return list.items[i];
     }
     return NULL;
@@ -36,7 +36,7 @@ static const struct kube_object *find_members(struct store *tasks, struct store 
         const struct kube_object *task = find_member(tasks, arena, round_uid, devices.items[i]);
         if (!task)
             continue;
-        bool same = found && str_equal(task->name.ns, found->name.ns);
+        bool same = found && str_equal(task->ns, found->ns);
         bool older = !found || kube_object_is_older(task, found);
         if (same)
             ++*ret_count;

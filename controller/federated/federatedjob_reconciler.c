@@ -50,7 +50,7 @@ static int observe(const struct federatedjob_deps *deps, struct reconcile *rc,
 
     *ret = (struct job_turn){ .json = kube_object_json(rc->arena, object) };
     *observed =
-        (struct federated_observed){ .generation = object->generation, .name = object->name.name };
+        (struct federated_observed){ .generation = object->generation, .name = object->name };
     observed->now_us = timeline_now_us(deps->timeline, &observed->time);
     model_scope_of(&KIND_FEDERATEDJOB, ret->json, &ret->scope);
     ret->rounds = store_find(informer_store(deps->rounds), rc->arena, INDEX_ROUND_JOB, object->uid);
@@ -58,8 +58,8 @@ static int observe(const struct federatedjob_deps *deps, struct reconcile *rc,
     if (r < 0)
         return r;
 
-    observed->round_name = federated_round_name(rc->arena, object->name.name,
-                                                federated_next_round(&observed->job.status));
+    observed->round_name =
+        federated_round_name(rc->arena, object->name, federated_next_round(&observed->job.status));
     return observe_round(deps, rc, object->uid, observed, err);
 }
 

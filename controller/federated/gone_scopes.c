@@ -115,7 +115,7 @@ void gone_scopes_note(struct gone_scopes *scopes, const struct kube_object *old,
         return;
 
     struct gone *gone = xcalloc(1, sizeof(*gone));
-    gone->name = old->name;
+    gone->name = kube_object_name(old);
     gone->uid = xstrdup(old->uid);
     add(scopes, gone);
 }

@@ -40,11 +40,10 @@ static int keep_late(const struct federatedjob_deps *deps, struct reconcile *rc,
 {
     json_for_each (participant, json_path(json, "spec", "participants", NULL)) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
-        const char *task =
-            training_task_name(scratch, round->name.name, json_string(participant, ""));
+        const char *task = training_task_name(scratch, round->name, json_string(participant, ""));
         struct kube_name name;
 
-        if (map_get(counted, task) || !kube_name_set(&name, round->name.ns, task))
+        if (map_get(counted, task) || !kube_name_set(&name, round->ns, task))
             continue;
 
         CLEANUP(kube_object_unrefp)
@@ -82,11 +81,12 @@ static int clean_round(const struct federatedjob_deps *deps, struct reconcile *r
                        const struct cleaning *cleaning, const struct kube_object *round,
                        const cJSON *json, const struct map *counted, struct error *err)
 {
+    const struct kube_name name = kube_object_name(round);
     bool is_old = training_round_number(json) < cleaning->keep_from;
     int r = clean_updates(deps, rc, round, json, counted, cleaning->keeps_late && !is_old, err);
 
     if (r == 0 && is_old)
-        r = kube_delete(rc->client, &KIND_TRAININGROUND, &round->name, round->uid, NULL, err);
+        r = kube_delete(rc->client, &KIND_TRAININGROUND, &name, round->uid, NULL, err);
     return r == -ERROR_NOT_FOUND ? 0 : r;
 }
 
@@ -103,7 +103,7 @@ int federated_clean(const struct federatedjob_deps *deps, struct reconcile *rc,
         int r = clean_round(deps, rc, cleaning, rounds->items[i], json, counted, err);
 
         if (r < 0)
-            return error_wrap(err, "TrainingRound '%s'", rounds->items[i]->name.name);
+            return error_wrap(err, "TrainingRound '%s'", rounds->items[i]->name);
         if (training_round_number(json) < cleaning->keep_from)
             continue;
         keep(&kept, json_string(json_path(json, "spec", "modelRef", NULL), NULL));

@@ -117,8 +117,8 @@ static void observe_late(const struct traininground_deps *deps, struct reconcile
         for (size_t i = 0; i < list.len; i++) {
             if (numbers[i] <= best || numbers[i] >= turn->number)
                 continue;
-            const char *task = training_task_name(rc->arena, list.items[i]->name.name,
-                                                  spec->participants.items[m]);
+            const char *task =
+                training_task_name(rc->arena, list.items[i]->name, spec->participants.items[m]);
             if (map_get(counted, task) || !is_completed(deps, rc, task, list.items[i]->uid))
                 continue;
             best = numbers[i];
@@ -166,7 +166,7 @@ int round_observe(const struct traininground_deps *deps, struct reconcile *rc,
     observed->members = ret->members;
     for (size_t i = 0; i < participants->len; i++) {
         struct round_member *member = &ret->members[i];
-        member->task = training_task_name(rc->arena, object->name.name, participants->items[i]);
+        member->task = training_task_name(rc->arena, object->name, participants->items[i]);
         member->device = observe_device(deps, rc, participants->items[i]);
         observe_task(deps, rc, object->uid, member);
     }

@@ -146,7 +146,7 @@ static void wake_tasks(struct store *tasks, struct arena *arena, const char *rou
     struct object_list list = store_find(tasks, arena, INDEX_OWNER, round_uid);
 
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(queue, &list.items[i]->name);
+        workqueue_add_object(queue, list.items[i]);
 }
 
 void traininground_map_self(void *self, struct kube_object *old, struct kube_object *current,
@@ -204,7 +204,7 @@ static void map_job(struct store *rounds, struct store *tasks, struct kube_objec
         if (tasks)
             wake_tasks(tasks, arena, list.items[i]->uid, queue);
         else
-            workqueue_add(queue, &list.items[i]->name);
+            workqueue_add_object(queue, list.items[i]);
     }
 }
 
@@ -260,8 +260,10 @@ static void wake_later_rounds(const struct traininground_deps *deps, struct aren
         return;
     struct object_list list = store_find(informer_store(deps->rounds), arena, INDEX_ROUND_MEMBERS,
                                          kube_name_key(&name, key));
-    for (size_t i = 0; i < list.len; i++)
-        workqueue_add_after(queue, &list.items[i]->name, delay_ms);
+    for (size_t i = 0; i < list.len; i++) {
+        name = kube_object_name(list.items[i]);
+        workqueue_add_after(queue, &name, delay_ms);
+    }
 }
 
 void traininground_map_task(void *self, struct kube_object *old, struct kube_object *current,
@@ -299,9 +301,9 @@ void traininground_map_proplet(void *self, struct kube_object *old, struct kube_
         str_equal(phase_of(tree(arena, old)), phase_of(tree(arena, current))))
         return;
     struct object_list list = store_find(informer_store(deps->rounds), arena, INDEX_ROUND_MEMBERS,
-                                         kube_name_key(current ? &current->name : &old->name, key));
+                                         kube_object_key(current ? current : old, key));
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(queue, &list.items[i]->name);
+        workqueue_add_object(queue, list.items[i]);
 }
 
 void federatedjob_map_round(void *self, struct kube_object *old, struct kube_object *current,

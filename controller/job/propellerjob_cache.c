@@ -197,14 +197,14 @@ void propellerjob_map_to_tasks(void *self, struct kube_object *old, struct kube_
     const cJSON *before = old ? kube_object_json(arena, old) : NULL;
     const cJSON *after = current ? kube_object_json(arena, current) : NULL;
 
-    wake_refs(before, after, current ? current->name.ns : old->name.ns, queue);
+    wake_refs(before, after, current ? current->ns : old->ns, queue);
     if (is_live(before) == is_live(after) && order_of(before) == order_of(after))
         return;
 
     struct object_list list =
         store_find(informer_store(deps->tasks), arena, INDEX_OWNER, uid_of(after ? after : before));
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(queue, &list.items[i]->name);
+        workqueue_add_object(queue, list.items[i]);
 }
 
 static void wake_owner(struct store *jobs, const cJSON *task, struct workqueue *queue)
@@ -231,8 +231,11 @@ void propellerjob_map_task(void *self, struct kube_object *old, struct kube_obje
 
     wake_owner(jobs, before, queue);
     wake_owner(jobs, after, queue);
-    struct object_list list = store_find(jobs, arena, INDEX_JOB_NAMES,
-                                         kube_name_key(current ? &current->name : &old->name, key));
-    for (size_t i = 0; i < list.len; i++)
-        workqueue_add_after(queue, &list.items[i]->name, JOB_SETTLE_MS);
+    struct object_list list =
+        store_find(jobs, arena, INDEX_JOB_NAMES, kube_object_key(current ? current : old, key));
+    for (size_t i = 0; i < list.len; i++) {
+        const struct kube_name name = kube_object_name(list.items[i]);
+
+        workqueue_add_after(queue, &name, JOB_SETTLE_MS);
+    }
 }

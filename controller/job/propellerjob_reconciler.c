@@ -121,7 +121,7 @@ static int observe(const struct job_deps *deps, struct reconcile *rc,
     if (!propellerjob_is_ours(&ret->job.spec))
         return 0;
 
-    *tasks = job_tasks_of(rc->arena, object->name.name, &ret->job.spec);
+    *tasks = job_tasks_of(rc->arena, object->name, &ret->job.spec);
     struct job_task_state *states = arena_array(rc->arena, struct job_task_state, tasks->len + 1);
     for (size_t i = 0; i < tasks->len; i++)
         states[i] = observe_task(deps, rc, &tasks->items[i], object->uid);

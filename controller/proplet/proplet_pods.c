@@ -431,9 +431,9 @@ static void wake(const struct proplet_deps *deps, struct arena *arena,
         return;
 
     struct object_list list = store_find(informer_store(deps->proplets), arena, INDEX_PROPLET_LABEL,
-                                         label_key(arena, object->name.ns, value));
+                                         label_key(arena, object->ns, value));
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(queue, &list.items[i]->name);
+        workqueue_add_object(queue, list.items[i]);
 }
 
 void proplet_map_workload(void *self, struct kube_object *old, struct kube_object *current,

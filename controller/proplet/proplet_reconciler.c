@@ -76,7 +76,7 @@ static const struct kube_object *older_holder(const struct proplet_deps *deps, s
 
 static const char *key_of(struct arena *arena, const struct kube_object *object)
 {
-    return object ? kube_name_key(&object->name, arena_alloc(arena, 1, KUBE_KEY_LEN)) : NULL;
+    return object ? kube_object_key(object, arena_alloc(arena, 1, KUBE_KEY_LEN)) : NULL;
 }
 
 static bool is_embedded(struct arena *arena, const struct kube_object *object)
@@ -121,11 +121,11 @@ static int observe(const struct proplet_deps *deps, struct reconcile *rc,
                    struct error *err)
 {
     *ret = (struct proplet_observed){
-        .name = object->name.name,
+        .name = object->name,
         .generation = object->generation,
         .mqtt_configured = deps->bridge != NULL,
         .channel_taken_by = channel_taken_by(deps, rc->arena, object, channel),
-        .tasks = placements_count(deps->placements, object->name.ns, object->name.name),
+        .tasks = placements_count(deps->placements, object->ns, object->name),
         .threshold_ms = deps->settings->last_seen_threshold_ms,
         .now_ms = clock_monotonic_ms(rc->clock),
         .now_us = timeline_now_us(deps->timeline, NULL),
@@ -248,7 +248,7 @@ static int release(const struct proplet_deps *deps, struct reconcile *rc,
 {
     char key[KUBE_KEY_LEN];
     size_t tasks =
-        store_count(informer_store(deps->tasks), INDEX_ASSIGNED, kube_name_key(&object->name, key));
+        store_count(informer_store(deps->tasks), INDEX_ASSIGNED, kube_object_key(object, key));
     int64_t now_ms = clock_monotonic_ms(rc->clock);
 
     attempts_deleting(deps->attempts, object->uid, 0, now_ms);
@@ -318,7 +318,7 @@ static void wake_if_oldest(const struct proplet_deps *deps, struct arena *arena,
         (!str_equal(oldest->uid, changed->uid) && !kube_object_is_older(changed, oldest)))
         return;
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(queue, &list.items[i]->name);
+        workqueue_add_object(queue, list.items[i]);
 }
 
 static bool has_identity(const struct identity_list *list, const char *key)
@@ -385,7 +385,7 @@ static void note_member(const struct proplet_deps *deps, struct arena *arena,
 
     struct object_list held = store_find(informer_store(deps->tasks), arena, INDEX_ACTIVE, "");
     for (size_t i = 0; i < held.len; i++)
-        workqueue_add(deps->task_queue, &held.items[i]->name);
+        workqueue_add_object(deps->task_queue, held.items[i]);
 }
 
 static void proplet_gone(const struct proplet_deps *deps, const char *uid)
@@ -444,9 +444,11 @@ void proplet_map_proplet(void *self, struct kube_object *old, struct kube_object
     /* Deleted and made again under its name, between two looks at the API server. */
     bool replaced = old && current && !str_equal(old->uid, current->uid);
 
-    note_member(deps, arena, current ? &current->name : &old->name, current);
+    const struct kube_name name = kube_object_name(current ? current : old);
+
+    note_member(deps, arena, &name, current);
     if (current)
-        workqueue_add(queue, &current->name);
+        workqueue_add_object(queue, current);
     if (old && (!current || replaced))
         proplet_gone(deps, old->uid);
     note_channel(deps, arena, old, current, replaced, queue);

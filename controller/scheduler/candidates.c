@@ -182,7 +182,7 @@ static struct entry *entry_create(const struct kube_object *object)
 
     struct entry *entry = xcalloc(1, sizeof(*entry));
     atomic_init(&entry->refs, 1);
-    entry->name = xstrdup(object->name.name);
+    entry->name = xstrdup(object->name);
     entry->uid = xstrdup(object->uid);
     entry->version = xstrdup(object->resource_version);
     entry->labels = labels ? json_copy(labels) : NULL;
@@ -202,13 +202,13 @@ static struct entry *reuse(const struct counted_set *old, size_t *position,
                            const struct kube_object *object)
 {
     while (old && *position < old->set.len &&
-           strcmp(old->entries[*position]->name, object->name.name) < 0)
+           strcmp(old->entries[*position]->name, object->name) < 0)
         ++*position;
     if (!old || *position == old->set.len)
         return NULL;
 
     struct entry *entry = old->entries[*position];
-    if (!str_equal(entry->name, object->name.name) ||
+    if (!str_equal(entry->name, object->name) ||
         !str_equal(entry->version, object->resource_version))
         return NULL;
 

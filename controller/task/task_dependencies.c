@@ -70,7 +70,7 @@ static const char *find_circle(struct store *tasks, struct arena *arena,
         else
             list = dependents_of(tasks, arena, name->ns, visits[i]->name);
         for (size_t j = 0; j < list.len && len < DEPENDENTS_SEARCHED; j++) {
-            const char *dependent = list.items[j]->name.name;
+            const char *dependent = list.items[j]->name;
             if (map_get(seen, dependent))
                 continue;
             visits[len] = arena_new(arena, struct visit);
@@ -124,7 +124,7 @@ static void wake_dependents(struct store *tasks, struct arena *arena, const stru
 
     struct object_list list = dependents_of(tasks, arena, name->ns, name->name);
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(queue, &list.items[i]->name);
+        workqueue_add_object(queue, list.items[i]);
 }
 
 static const cJSON *awaited_by(const cJSON *task)

@@ -73,7 +73,9 @@ void task_note_all(const struct task_deps *deps)
 
     for (size_t i = 0; i < list.len; i++) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
-        task_note_placement(deps, scratch, &list.items[i]->name, list.items[i]);
+        const struct kube_name name = kube_object_name(list.items[i]);
+
+        task_note_placement(deps, scratch, &name, list.items[i]);
     }
 }
 
@@ -120,20 +122,20 @@ void task_map_task(void *self, struct kube_object *old, struct kube_object *curr
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct task_deps *deps = self;
-    const struct kube_name *name = current ? &current->name : &old->name;
+    const struct kube_name name = kube_object_name(current ? current : old);
     const cJSON *before = old ? kube_object_json(arena, old) : NULL;
     const cJSON *after = current ? kube_object_json(arena, current) : NULL;
 
-    workqueue_add(queue, name);
+    workqueue_add(queue, &name);
     if (old && !current) {
         task_forget(deps, old->uid);
         mailbox_ack(deps->mailbox, old->uid, UINT64_MAX);
         task_owners_forget(&deps->owners, old->uid);
     }
-    wake_proplet(deps, name, before);
-    wake_proplet(deps, name, after);
-    wake_targets(deps, arena, name, before, after);
-    dependencies_wake(informer_store(deps->tasks), arena, name, before, after, queue);
+    wake_proplet(deps, &name, before);
+    wake_proplet(deps, &name, after);
+    wake_targets(deps, arena, &name, before, after);
+    dependencies_wake(informer_store(deps->tasks), arena, &name, before, after, queue);
 }
 
 static bool has_changed(const cJSON *before, const cJSON *after, const char *condition)
@@ -166,7 +168,7 @@ void task_map_proplet(void *self, struct kube_object *old, struct kube_object *c
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct task_deps *deps = self;
-    const struct kube_name *name = current ? &current->name : &old->name;
+    const struct kube_name name = kube_object_name(current ? current : old);
     char key[KUBE_KEY_LEN];
 
     if (!matters(arena, old, current))
@@ -175,11 +177,11 @@ void task_map_proplet(void *self, struct kube_object *old, struct kube_object *c
     static const char *const CONCERNED[] = { INDEX_ASSIGNED, INDEX_OWED };
     for (size_t i = 0; i < ARRAY_LEN(CONCERNED); i++) {
         struct object_list list =
-            store_find(informer_store(deps->tasks), arena, CONCERNED[i], kube_name_key(name, key));
+            store_find(informer_store(deps->tasks), arena, CONCERNED[i], kube_name_key(&name, key));
         for (size_t j = 0; j < list.len; j++)
-            workqueue_add(queue, &list.items[j]->name);
+            workqueue_add_object(queue, list.items[j]);
     }
-    candidates_changed(deps->candidates, name->ns);
-    task_room_offer(deps, arena, name);
-    task_room_changed(name->ns, queue);
+    candidates_changed(deps->candidates, name.ns);
+    task_room_offer(deps, arena, &name);
+    task_room_changed(name.ns, queue);
 }

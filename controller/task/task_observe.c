@@ -461,7 +461,7 @@ int task_observe(const struct task_deps *deps, struct reconcile *rc,
 
     *ret = (struct task_observed){
         .uid = object->uid,
-        .name = object->name.name,
+        .name = object->name,
         .generation = object->generation,
         .has_finalizer = finalizer_has(json, FINALIZER_TASK),
         .scheduler = deps->scheduler,

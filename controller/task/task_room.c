@@ -68,7 +68,7 @@ void task_room_tell(const struct task_deps *deps, struct reconcile *rc)
     struct object_list list =
         store_find(informer_store(deps->tasks), rc->arena, INDEX_WAITING, rc->name.ns);
     for (size_t i = 0; i < list.len; i++)
-        workqueue_add(deps->task_queue, &list.items[i]->name);
+        workqueue_add_object(deps->task_queue, list.items[i]);
 }
 
 static void pass_on(const struct task_deps *deps, struct arena *arena,
@@ -124,8 +124,8 @@ static void restore(const struct task_deps *deps, const struct kube_object *obje
     if (task_decode(arena, json, &task, NULL) < 0 || !waited(&task.status))
         return;
 
-    const struct wait_seeker seeker = { &object->name, json,
-                                        task_room_rank(&task, created_us, now_us) };
+    const struct kube_name name = kube_object_name(object);
+    const struct wait_seeker seeker = { &name, json, task_room_rank(&task, created_us, now_us) };
     (void)wait_list_enter(deps->waiting, &seeker, NULL, wait_list_sequence(deps->waiting), &none);
 }
 
@@ -137,8 +137,11 @@ void task_room_restore(const struct task_deps *deps, int64_t now_us)
 
     for (size_t i = 0; i < tasks.len; i++)
         restore(deps, tasks.items[i], now_us);
-    for (size_t i = 0; i < proplets.len; i++)
-        task_room_offer(deps, arena, &proplets.items[i]->name);
+    for (size_t i = 0; i < proplets.len; i++) {
+        const struct kube_name name = kube_object_name(proplets.items[i]);
+
+        task_room_offer(deps, arena, &name);
+    }
 }
 
 static struct wait_seeker seeker_of(const struct reconcile *rc, const cJSON *json,

@@ -282,12 +282,11 @@ static void note_owned(struct look *look, const struct kube_kind *kind,
         const cJSON *json = kube_object_json(look->rc->arena, list->items[i]);
         if (!workload_is_of(json, look->observed->uid))
             continue;
-        if (is_kind && str_equal(list->items[i]->name.name, name) &&
+        if (is_kind && str_equal(list->items[i]->name, name) &&
             attempt_of(json) == look->observed->task.status.attempt)
             look->workload = json;
-        ret[workload->leftover_count++] = (struct task_leftover){ .kind = kind,
-                                                                  .name = list->items[i]->name.name,
-                                                                  .object = json };
+        ret[workload->leftover_count++] =
+            (struct task_leftover){ .kind = kind, .name = list->items[i]->name, .object = json };
     }
 }
 

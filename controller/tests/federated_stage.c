@@ -100,9 +100,10 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
         json_free(reply);
         return;
     }
+    const struct kube_name gone = kube_object_name(object);
     CLEANUP(kube_object_unrefp)
     struct kube_object *removed =
-        store_remove(informer_store(informers[kind]), &object->name, object->resource_version);
+        store_remove(informer_store(informers[kind]), &gone, object->resource_version);
     if (removed)
         on_kind((void *)(uintptr_t)KINDS[kind], removed, NULL);
 }

@@ -63,7 +63,7 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
     if (jobs.dead)
         return;
     ck_assert_int_eq(kube_object_create(either, &object, NULL), 0);
-    if (jobs.late && str_equal(object->name.name, jobs.late))
+    if (jobs.late && str_equal(object->name, jobs.late))
         return;
     if (current) {
         cJSON *reply = json_copy(current);
@@ -71,9 +71,10 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
         json_free(reply);
         return;
     }
+    const struct kube_name gone = kube_object_name(object);
     CLEANUP(kube_object_unrefp)
     struct kube_object *removed =
-        store_remove(informer_store(informer), &object->name, object->resource_version);
+        store_remove(informer_store(informer), &gone, object->resource_version);
     if (removed)
         on_kind((void *)(uintptr_t)(job ? &KIND_PROPELLERJOB : &KIND_TASK), removed, NULL);
 }

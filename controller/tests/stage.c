@@ -129,9 +129,10 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
         json_free(reply);
         return;
     }
+    const struct kube_name gone = kube_object_name(object);
     CLEANUP(kube_object_unrefp)
     struct kube_object *removed =
-        store_remove(informer_store(watched.informer), &object->name, object->resource_version);
+        store_remove(informer_store(watched.informer), &gone, object->resource_version);
     if (removed)
         on_kind((void *)(uintptr_t)watched.kind, removed, NULL);
 }

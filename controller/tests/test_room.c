@@ -42,7 +42,7 @@ static int count(const char *phase)
     int ret = 0;
 
     for (size_t i = 0; i < list.len; i++)
-        ret += str_equal(status_of(list.items[i]->name.name, "phase"), phase);
+        ret += str_equal(status_of(list.items[i]->name, "phase"), phase);
     return ret;
 }
 
@@ -343,7 +343,7 @@ static bool candidate_of(const struct kube_object *object, struct candidate *ret
     const cJSON *json = kube_object_json(stage.arena, object);
     struct proplet *proplet = arena_new(stage.arena, struct proplet);
 
-    *ret = (struct candidate){ .name = object->name.name, .proplet = proplet };
+    *ret = (struct candidate){ .name = object->name, .proplet = proplet };
     if (object->deleting || proplet_decode(stage.arena, json, proplet, NULL) < 0)
         return false;
 
@@ -371,7 +371,7 @@ static void expect_nobody_waits_in_vain(void)
             if (!candidate_of(proplets.items[j], &candidate))
                 continue;
             ck_assert_msg(schedule_filter(&task.spec, &candidate) != FILTER_PASSED,
-                          "'%s' waits, and '%s' would take it", tasks.items[i]->name.name,
+                          "'%s' waits, and '%s' would take it", tasks.items[i]->name,
                           candidate.name);
         }
     }
@@ -382,10 +382,11 @@ static void expect_no_proplet_is_overbooked(void)
     struct object_list proplets =
         store_list(informer_store(stage.task.proplets), stage.arena, NULL);
 
-    for (size_t i = 0; i < proplets.len; i++)
-        ck_assert_int_eq(wait_list_kept(stage.task.waiting, proplets.items[i]->name.name,
-                                        &proplets.items[i]->name),
-                         0);
+    for (size_t i = 0; i < proplets.len; i++) {
+        const struct kube_name name = kube_object_name(proplets.items[i]);
+
+        ck_assert_int_eq(wait_list_kept(stage.task.waiting, name.name, &name), 0);
+    }
 }
 
 TEST_TIMES(nobody_waits_beside_a_proplet_that_would_take_it, power_count(8, 20, 100))
