@@ -1,4 +1,5 @@
-/* JSON text in less space: what objects of a kind have in common becomes one byte. */
+/* This module stores JSON text in less space: what objects of a kind have in common becomes one
+ * byte, and times and uids have half a byte for each digit. */
 #pragma once
 
 #include <stddef.h>
@@ -7,9 +8,11 @@
  * Bytes that no JSON text has (control characters, which are escaped in it, and those that no UTF-8
  * has) stand for phrases: keys with their quotes, in the order in which the API server sorts them,
  * and values that most objects share. A phrase begins with a quote, so only there it is looked for.
- * A text that has none of them is stored as it is.
+ * One more such byte begins a string that starts with a time (RFC 3339, UTC, seconds or
+ * microseconds) or a uid (RFC 9562). A text that has none of them is stored as it is.
  *
- * The phrases may change at any time: nothing that is packed leaves the process.
+ * Only the reader of JSON keeps other texts away from here, since it refuses bytes that are no
+ * UTF-8. The phrases may change at any time: nothing that is packed leaves the process.
  */
 struct json_phrase {
     const char *text;
