@@ -3,7 +3,8 @@
 #include "common/base/str.h"
 
 const struct reason_row REASON_TABLE[REASON_COUNT] = {
-#define REASON(name, text, kinds, meaning) [REASON_##name] = { text, kinds, meaning },
+#define REASON(name, text, kinds, severity, meaning, remedy)                                       \
+    [REASON_##name] = { text, kinds, SEVERITY_##severity, meaning, remedy },
 #include "common/api/reasons.def"
 };
 

@@ -5,7 +5,7 @@
 
 enum reason {
     REASON_NONE, /* no reason; the text is NULL */
-#define REASON(name, text, kinds, meaning) REASON_##name,
+#define REASON(name, text, kinds, severity, meaning, remedy) REASON_##name,
 #include "common/api/reasons.def"
     REASON_OTHER, /* a word of the cluster that the table does not hold; its text is kept beside it */
     REASON_COUNT,
@@ -20,11 +20,18 @@ enum reason_kinds {
     OF_ROUND = 16,
 };
 
+enum reason_severity {
+    SEVERITY_NORMAL,  /* time, or the controller, helps */
+    SEVERITY_WARNING, /* a person must act */
+};
+
 /* One row of the table. */
 struct reason_row {
     const char *text; /* as a status, a condition, or an Event holds it */
     unsigned kinds;   /* enum reason_kinds */
+    enum reason_severity severity;
     const char *meaning;
+    const char *remedy; /* what the user does about it */
 };
 extern const struct reason_row REASON_TABLE[REASON_COUNT];
 

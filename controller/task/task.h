@@ -8,6 +8,7 @@
 #include "controller/scheduler/wait_list.h"
 #include "controller/shared/options.h"
 #include "controller/task/owner.h"
+#include "controller/task/wait_events.h"
 
 struct task_deps {
     const struct controller_settings *settings;
@@ -23,6 +24,7 @@ struct task_deps {
     struct wait_list *waiting;
     const struct scheduler *scheduler;
     struct attempts *attempts;
+    struct wait_events *wait_events;
     struct mailbox *mailbox;
     struct bridge *bridge; /* NULL: no MQTT */
     struct workqueue *task_queue, *proplet_queue;

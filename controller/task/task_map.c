@@ -113,6 +113,7 @@ static void wake_targets(const struct task_deps *deps, struct arena *arena,
 void task_forget(const struct task_deps *deps, const char *uid)
 {
     attempts_remove(deps->attempts, uid);
+    wait_events_forget(deps->wait_events, uid);
     refresh_budget_release(deps->budget, uid);
     put_back_done(deps->budget, uid);
 }

@@ -113,6 +113,7 @@ static struct task_deps *make_deps(struct module_host *host)
         .placements = plane->placements,
         .candidates = candidates_create(informer_store(module_host_informer(host, &KIND_PROPLET))),
         .waiting = wait_list_create(),
+        .wait_events = wait_events_create(),
         .scheduler = scheduler_by_name(host->settings->scheduler),
         .attempts = plane->attempts,
         .mailbox = plane->mailbox,
@@ -160,6 +161,7 @@ static void task_destroy(void *self)
     struct task_deps *deps = self;
 
     wait_list_destroy(deps->waiting);
+    wait_events_destroy(deps->wait_events);
     candidates_destroy(deps->candidates);
 }
 

@@ -143,7 +143,47 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
              plan->event->reason, "reason", plan->status.reason, "proplet",
              plan->status.assigned_proplet, "missed_runs",
              plan->missed ? LOG_INT((int64_t)plan->missed) : NULL, NULL);
-    events_emit(rc->events, &KIND_TASK, object, plan->event);
+    events_emit(rc->events, &KIND_TASK, object,
+                plan->event == &TASK_EVENT_FAILED ? event_of_failure(reason_of(plan->status.reason))
+                                                  : plan->event);
+}
+
+/* Why the status says that the Task waits; REASON_NONE: it does not. */
+static enum reason waiting_reason(const struct task_status *status)
+{
+    return status->phase == TASK_PENDING || status->phase == TASK_SCHEDULED
+               ? reason_of(status->reason)
+               : REASON_NONE;
+}
+
+/* The queue has this name for the Events of all Tasks that wait; no object has it. */
+static const struct kube_name WAIT_EVENTS = { .name = ":wait-events" };
+
+static void note_waiting(const struct task_deps *deps, const struct task_observed *observed,
+                         const struct task_plan *plan)
+{
+    if (wait_events_note(deps->wait_events, observed->uid, waiting_reason(&plan->status),
+                         observed->now_ms))
+        workqueue_add(deps->task_queue, &WAIT_EVENTS);
+}
+
+static void tell_waiting(const struct task_deps *deps, struct reconcile *rc)
+{
+    struct wait_event due[WAIT_EVENTS_PER_SECOND];
+    size_t len = wait_events_take(deps->wait_events, clock_monotonic_ms(rc->clock), due,
+                                  &rc->requeue_after_ms);
+
+    for (size_t i = 0; i < len; i++) {
+        struct kube_name name;
+        if (!event_of_waiting(due[i].reason) ||
+            !store_name_of_uid(informer_store(deps->tasks), due[i].uid, &name))
+            continue;
+
+        CLEANUP(kube_object_unrefp)
+        struct kube_object *object = store_get(informer_store(deps->tasks), &name);
+        if (object && str_equal(object->uid, due[i].uid))
+            events_emit(rc->events, &KIND_TASK, object, event_of_waiting(due[i].reason));
+    }
 }
 
 /* What was projected away must be there to be removed: a Task that starts over is read whole. */
@@ -307,6 +347,7 @@ static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
         }
         announce(rc, object, plan);
     }
+    note_waiting(deps, observed, plan);
     rc->requeue_after_ms = plan->requeue_after_ms;
     return 0;
 }
@@ -506,6 +547,10 @@ int task_reconcile(void *self, struct reconcile *rc, struct error *err)
 
     if (task_room_is_all(&rc->name)) {
         task_room_tell(deps, rc);
+        return 0;
+    }
+    if (kube_name_equal(&rc->name, &WAIT_EVENTS)) {
+        tell_waiting(deps, rc);
         return 0;
     }
 

@@ -240,6 +240,7 @@ static void start_process(void)
         .budget = refresh_budget_create(),
         .placements = placements_create(),
         .waiting = wait_list_create(),
+        .wait_events = wait_events_create(),
         .attempts = attempts_create(),
         .mailbox = mailbox_create(&limits),
         .bridge = (struct bridge *)&process, /* that there is one is all that is looked at */
@@ -294,6 +295,7 @@ static void end_process(void)
     mailbox_destroy(task->mailbox);
     attempts_destroy(task->attempts);
     wait_list_destroy(task->waiting);
+    wait_events_destroy(task->wait_events);
     candidates_destroy(task->candidates);
     placements_destroy(task->placements);
     refresh_budget_destroy(task->budget);
@@ -344,16 +346,25 @@ static void set_timer(struct workqueue *queue, const struct kube_name *name, int
     *timer = (struct timer){ queue, *name, clock_monotonic_ms(&stage.clock.clock) + delay_ms };
 }
 
+/* Events of waiting Tasks, which no test is to wait for, and which are no turn of a Task. */
+static bool is_for_events(const struct kube_name *name)
+{
+    return name->name[0] == ':';
+}
+
 /* The earliest timer comes due, if that is soon. */
 static bool wait_for_timer(void)
 {
+    int64_t now_ms = clock_monotonic_ms(&stage.clock.clock);
     struct timer *next = NULL;
 
     for (size_t i = 0; i < process.timer_count; i++) {
+        if (is_for_events(&process.timers[i].name) && process.timers[i].due_ms > now_ms)
+            continue;
         if (!next || process.timers[i].due_ms < next->due_ms)
             next = &process.timers[i];
     }
-    int64_t left_ms = next ? next->due_ms - clock_monotonic_ms(&stage.clock.clock) : INT64_MAX;
+    int64_t left_ms = next ? next->due_ms - now_ms : INT64_MAX;
     if (left_ms > SOON_MS)
         return false;
     if (left_ms > 0)
@@ -377,7 +388,7 @@ static void turn(struct workqueue *queue, reconcile_fn *reconcile, void *self)
         workqueue_done(queue, &rc.name);
         return;
     }
-    stage.task_turns += queue == stage.task.task_queue;
+    stage.task_turns += queue == stage.task.task_queue && !is_for_events(&rc.name);
     int r = reconcile(self, &rc, &err);
     if (r < 0) {
         stage.errors++;

@@ -16,8 +16,9 @@
 static const char *refused_text;
 static int refused_status;
 
-/* The reasons of the Events of Tasks, in the order in which they are made. */
+/* The reasons of the Events of Tasks, in the order in which they are made, and the last one's note. */
 static char task_events[256];
+static char last_note[512];
 
 static void note_event(const struct http_request *request)
 {
@@ -27,10 +28,12 @@ static void note_event(const struct http_request *request)
         return;
     const cJSON *event = parsed(arena, request->body);
     const char *kind = json_string(json_path(event, "regarding", "kind", NULL), "");
-    if (str_equal(kind, "Task"))
-        (void)str_copy(
-            task_events, sizeof(task_events),
-            arena_printf(arena, "%s %s", task_events, json_string(json_get(event, "reason"), "")));
+    if (!str_equal(kind, "Task"))
+        return;
+    (void)str_copy(
+        task_events, sizeof(task_events),
+        arena_printf(arena, "%s %s", task_events, json_string(json_get(event, "reason"), "")));
+    (void)str_copy(last_note, sizeof(last_note), json_string(json_get(event, "note"), ""));
 }
 
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
@@ -104,6 +107,34 @@ TEST(the_last_write_of_a_task_tells_its_start_as_well)
     stage_run();
     stage_write_events();
     ck_assert_str_eq(task_events, " Scheduled Started Completed");
+}
+
+TEST(task_that_waits_for_ten_seconds_has_an_event_with_cause_and_remedy)
+{
+    stage_put_task("{" SPEC ",\"propletSelector\":{\"propletId\":\"gamma\"}}");
+    stage_run();
+    expect_task("pending", "NoProplet");
+    stage_wait_ms(WAIT_EVENT_AFTER_MS);
+    stage_run();
+    stage_wait_ms(WAIT_EVENT_PAUSE_MS);
+    stage_run();
+    stage_write_events();
+    ck_assert_str_eq(task_events, " NoProplet");
+    ck_assert_str_eq(last_note, "the namespace has no Proplet, or not the one that the Task names. "
+                                "Create a Proplet in this namespace, or correct the name that the "
+                                "Task gives.");
+}
+
+TEST(event_of_a_failed_task_names_the_reason_and_the_remedy)
+{
+    stage_put_task("{" SPEC "}");
+    stage_run();
+    outside_answer("\"results\":null,\"error\":\"no such function\"");
+    stage_run();
+    expect_task("failed", "DeviceError");
+    stage_write_events();
+    ck_assert_str_eq(last_note, "DeviceError: the device answered with an error. Read "
+                                "status.error, and the log of the device.");
 }
 
 static void let_be(void)

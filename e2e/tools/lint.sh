@@ -33,7 +33,7 @@ common/runtime        common/base/ common/json/ common/kube/ common/net/http_ser
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
 controller/module     common/base/ common/kube/watch.h common/runtime/
 controller/device     common/base/ common/json/ common/api/ common/kube/object.h
-controller/events     common/runtime/events.h common/api/reasons.def
+controller/events     common/runtime/events.h common/api/reasons.def common/api/reasons.h
 controller/workload   common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/guarded_patch.h common/kube/kinds.h common/kube/object.h common/kube/owner.h common/kube/watch.h controller/device/
 controller/scheduler  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h common/runtime/metrics.h common/runtime/store.h controller/workload/
 controller/task/plan  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h controller/device/ controller/workload/ controller/scheduler/ controller/events/
