@@ -64,6 +64,24 @@ static void wake_proplets(struct bridge_sink *sink, struct arena *arena, const c
         workqueue_add_object(sink->proplet_queue, list.items[i]);
 }
 
+/* A device without a Proplet sends heartbeats: Proplets of its channel that were never heard name
+ * it. */
+static void on_stranger(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                        const char *client_id)
+{
+    const struct stranger_news news = strangers_heard(fleet_strangers(sink->fleet), channel,
+                                                      client_id, clock_monotonic_ms(sink->clock));
+
+    if (news.log)
+        log_info("a device without a Proplet sends heartbeats", "channel", channel, "client_id",
+                 news.name, NULL);
+    if (!news.shown)
+        return;
+    struct object_list list = store_find(sink->proplets, arena, "unheard", channel);
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add_object(sink->proplet_queue, list.items[i]);
+}
+
 static void on_alive(struct bridge_sink *sink, struct arena *arena, const char *channel,
                      const char *text, size_t len)
 {
@@ -76,16 +94,22 @@ static void on_alive(struct bridge_sink *sink, struct arena *arena, const char *
         return;
     }
     /* Managers and proxies put their last wills here too: only known Proplets live and die. */
-    if (!fleet_key(channel, message.proplet_id, key) ||
-        !store_count(sink->proplets, "identity", key))
+    if (!fleet_key(channel, message.proplet_id, key))
         return;
+    if (!store_count(sink->proplets, "identity", key)) {
+        if (message.alive)
+            on_stranger(sink, arena, channel, message.proplet_id);
+        return;
+    }
 
     int64_t now_ms = clock_monotonic_ms(sink->clock);
     bool news = message.alive
                     ? fleet_heartbeat(sink->fleet, key, now_ms, clock_wall_us(sink->clock))
                     : fleet_will(sink->fleet, key);
-    if (news)
-        wake_proplets(sink, arena, key);
+    if (!news)
+        return;
+    strangers_forget(fleet_strangers(sink->fleet), channel, message.proplet_id);
+    wake_proplets(sink, arena, key);
 }
 
 /* As the API server makes them; anything else can be refused at once. */

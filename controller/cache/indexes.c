@@ -266,6 +266,15 @@ static void index_embedded(const cJSON *json, index_add_fn *add, void *ctx)
         index_channel(json, add, ctx);
 }
 
+static void index_unheard(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    const cJSON *conditions = json_path(json, "status", "conditions", NULL);
+    const cJSON *ready = condition_get(conditions, "Ready");
+
+    if (reason_of(json_string(json_get(ready, "reason"), "")) == REASON_FIRST_HEARTBEAT)
+        index_channel(json, add, ctx);
+}
+
 static void index_client(const cJSON *proplet, index_add_fn *add, void *ctx)
 {
     const char *client_id = connection_string(proplet, "clientId");
@@ -280,6 +289,7 @@ void indexes_add_proplet(struct store *store)
     store_add_index(store, INDEX_IDENTITY, index_identity);
     store_add_index(store, INDEX_CHANNEL, index_channel);
     store_add_index(store, INDEX_EMBEDDED, index_embedded);
+    store_add_index(store, INDEX_UNHEARD, index_unheard);
 }
 
 /* The tree is the projection's to change; json_get reads it as const like everybody's. */

@@ -28,6 +28,7 @@
  *   INDEX_IDENTITY  fleet_key           each device
  *   INDEX_CHANNEL   channel_key
  *   INDEX_EMBEDDED  channel_key         of dialect embedded only
+ *   INDEX_UNHEARD   channel_key         those that wait for a first heartbeat
  */
 #define INDEX_ACTIVE "active"
 #define INDEX_ASSIGNED "assigned"
@@ -40,6 +41,7 @@
 #define INDEX_IDENTITY "identity"
 #define INDEX_CHANNEL "channel"
 #define INDEX_EMBEDDED "embedded"
+#define INDEX_UNHEARD "unheard"
 
 #define MEMBER_KEY_LEN 320
 bool member_key(const char *owner_uid, const char *proplet, char ret[static MEMBER_KEY_LEN]);

@@ -19,6 +19,7 @@ struct fleet {
     pthread_mutex_t lock;
     struct map *devices;
     size_t strangers;
+    struct strangers *heard; /* without a Proplet */
 };
 
 static void device_free(void *value)
@@ -35,6 +36,7 @@ struct fleet *fleet_create(void)
 
     pthread_mutex_init(&fleet->lock, NULL);
     fleet->devices = map_create(device_free);
+    fleet->heard = strangers_create();
     return fleet;
 }
 
@@ -44,8 +46,14 @@ void fleet_destroy(struct fleet *fleet)
         return;
 
     map_destroy(fleet->devices);
+    strangers_destroy(fleet->heard);
     pthread_mutex_destroy(&fleet->lock);
     free(fleet);
+}
+
+struct strangers *fleet_strangers(struct fleet *fleet)
+{
+    return fleet->heard;
 }
 
 bool fleet_key(const char *channel, const char *client_id, char ret[static FLEET_KEY_LEN])

@@ -8,6 +8,7 @@
 
 #include "common/base/arena.h"
 #include "controller/device/samples.h"
+#include "controller/device/strangers.h"
 
 /*
  * A device is its identity "<domain>/<channel>/<clientId>" (fleet_key). Live values are here and
@@ -50,6 +51,8 @@ struct fleet_device {
 
 struct fleet *fleet_create(void);
 void fleet_destroy(struct fleet *fleet);
+/* Devices that send heartbeats and have no Proplet; it lives as long as the fleet. */
+struct strangers *fleet_strangers(struct fleet *fleet);
 
 /* false: too long */
 bool fleet_key(const char *channel, const char *client_id, char ret[static FLEET_KEY_LEN]);

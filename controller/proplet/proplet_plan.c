@@ -1,5 +1,7 @@
 #include "controller/proplet/proplet_plan.h"
 
+#include <inttypes.h>
+
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -209,6 +211,16 @@ static const enum reason OBSTACLE_REASONS[OBSTACLES] = {
     [VERDICT_REFUSED] = REASON_SUBSCRIPTION_REFUSED,
 };
 
+static const char *unheard_message(struct arena *arena, const struct proplet_observed *observed)
+{
+    const struct connection_config *connection = observed->proplet.spec.connection_config;
+
+    return arena_printf(arena, "no heartbeat yet of client id '%s' on channel '%s/%s'%s%s",
+                        connection->client_id, connection->domain_id, connection->channel_id,
+                        observed->strangers ? "; other client ids on this channel: " : "",
+                        observed->strangers ? observed->strangers : "");
+}
+
 static struct said say(struct arena *arena, const struct proplet_observed *observed,
                        enum verdict verdict)
 {
@@ -250,9 +262,10 @@ static struct said say(struct arena *arena, const struct proplet_observed *obser
     }
     if (verdict == VERDICT_UNHEARD || observed->proplet.status.phase == PROPLET_INITIALIZING)
         return (struct said){ .reason = REASON_FIRST_HEARTBEAT,
-                              .message = "no heartbeat of the device has arrived yet" };
+                              .message = unheard_message(arena, observed) };
     return (struct said){ .reason = REASON_HEARTBEATS_STOPPED,
-                          .message = "no heartbeat within --last-seen-threshold" };
+                          .message = arena_printf(arena, "no heartbeat for %" PRId64 " s",
+                                                  observed->threshold_ms / 1000) };
 }
 
 static enum condition_status truth(bool value)
@@ -459,13 +472,22 @@ static bool is_obstacle_gone(const struct proplet_observed *observed)
     return false;
 }
 
+/* Strangers are named as soon as they are heard. */
+static bool names_strangers(const struct proplet_observed *observed)
+{
+    const cJSON *ready = condition_get(observed->proplet.status.conditions, "Ready");
+
+    return observed->strangers &&
+           reason_of(json_string(json_get(ready, "reason"), "")) == REASON_FIRST_HEARTBEAT;
+}
+
 static void plan_phase(struct arena *arena, const struct proplet_observed *observed,
                        enum verdict verdict, struct proplet_plan *plan)
 {
     const struct proplet_status *old = &observed->proplet.status;
     struct proplet_status *status = &plan->status;
     bool unchanged = verdict == VERDICT_UNHEARD && old->conditions && !observed->pods &&
-                     !is_obstacle_gone(observed);
+                     !is_obstacle_gone(observed) && !names_strangers(observed);
     bool alive = status->phase == PROPLET_RUNNING;
     bool connected = observed->pods ? connected_devices(status->k8s_status) > 0 : alive;
     struct said ready = say_ready(arena, observed, verdict);

@@ -39,6 +39,7 @@ struct proplet_observed {
      * unused. */
     const struct fleet_device *pod_devices;
     size_t pod_device_count;
+    const char *strangers; /* quoted client ids on its channel without a Proplet; NULL: none */
     struct placement_count tasks;
 
     int64_t threshold_ms;

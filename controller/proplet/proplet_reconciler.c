@@ -130,6 +130,7 @@ static int observe(const struct proplet_deps *deps, struct reconcile *rc,
         .now_ms = clock_monotonic_ms(rc->clock),
         .now_us = timeline_now_us(deps->timeline, NULL),
     };
+    ret->strangers = strangers_on(fleet_strangers(deps->fleet), rc->arena, channel, ret->now_ms);
     if (deps->bridge)
         ret->channel = bridge_channel_state(deps->bridge, channel);
 

@@ -26,6 +26,7 @@ struct entry {
     size_t device_count;
     bool ready;
     bool connected;
+    char *absence; /* why it is not ready; NULL: it is */
 };
 
 struct counted_set {
@@ -70,6 +71,7 @@ static void entry_unref(struct entry *entry)
     free(entry->device_type);
     free(entry->name);
     free(entry->uid);
+    free(entry->absence);
     free(entry->version);
     json_free(entry->labels);
     free(entry);
@@ -187,6 +189,8 @@ static struct entry *entry_create(const struct kube_object *object)
     entry->version = xstrdup(object->resource_version);
     entry->labels = labels ? json_copy(labels) : NULL;
     entry->ready = condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
+    if (!entry->ready)
+        entry->absence = xstrdup(scheduler_absence(arena, object->name, &proplet));
     entry->connected = condition_is(proplet.status.conditions, "Connected", CONDITION_TRUE);
     entry->proplet.spec.type = proplet.spec.type;
     entry->proplet.spec.unschedulable = proplet.spec.unschedulable;
@@ -242,6 +246,7 @@ static struct counted_set *set_create(struct candidates *candidates, const struc
                                                 .proplet = &entry->proplet,
                                                 .labels = entry->labels,
                                                 .ready = entry->ready,
+                                                .absence = entry->absence,
                                                 .connected = entry->connected,
                                                 .devices = entry->devices,
                                                 .device_count = entry->device_count };

@@ -5,7 +5,9 @@
 
 #include "common/api/names.h"
 #include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/kube/conditions.h"
 #include "controller/workload/task_workload_manifest.h"
 
 const char *const SCHEDULER_NAMES[] = { "round-robin", "priority", "least-loaded", NULL };
@@ -160,23 +162,92 @@ enum schedule_filter schedule_filter(const struct task_spec *task,
     return FILTER_PASSED;
 }
 
-/* The longest refusal: nine filters with a count each. */
 #define MAX_REFUSAL 1024
+/* A message names at most three values of a list, and at most 64 bytes of each. */
+#define MAX_VALUES 3
+#define MAX_VALUE_BYTES 64
 
-static const char *refusal_message(struct arena *arena, const size_t counts[SCHEDULE_FILTERS],
-                                   size_t len)
+/* The values of one list of a Task, for a message; a label is "key=value". */
+struct wishes {
+    struct arena *arena;
+    const char *text;
+    size_t len;
+};
+
+static void add_wish(struct wishes *wishes, const char *value)
 {
-    static const char *const WORDS[SCHEDULE_FILTERS] = {
-        [FILTER_NAME] = "not the selected propletId",
-        [FILTER_TYPE] = "not of the preferred type",
-        [FILTER_LABELS] = "without the labels",
-        [FILTER_DEVICE_TYPE] = "of another device type",
-        [FILTER_CAPABILITIES] = "without the capabilities",
-        [FILTER_DIALECT] = "embedded, which cannot run it",
-        [FILTER_CORDONED] = "unschedulable",
-        [FILTER_NOT_READY] = "not ready",
-        [FILTER_CAPACITY] = "at maxTasks",
-    };
+    if (wishes->len++ < MAX_VALUES)
+        wishes->text =
+            arena_printf(wishes->arena, "%s%s%.*s", wishes->text, wishes->len > 1 ? ", " : "",
+                         (int)str_utf8_cut(value, strlen(value), MAX_VALUE_BYTES), value);
+}
+
+/* "label a=b", "one of the labels a=b, c=d, e=f and 2 more" */
+static const char *wishes_text(const struct wishes *wishes, const char *one, const char *many)
+{
+    if (wishes->len <= 1)
+        return arena_printf(wishes->arena, "%s %s", one, wishes->text);
+    return arena_printf(wishes->arena, "%s %s%s", many, wishes->text,
+                        wishes->len > MAX_VALUES
+                            ? arena_printf(wishes->arena, " and %zu more", wishes->len - MAX_VALUES)
+                            : "");
+}
+
+static const char *labels_text(struct arena *arena, const cJSON *labels)
+{
+    struct wishes wishes = { arena, "", 0 };
+
+    json_for_each (label, labels)
+        add_wish(&wishes, arena_printf(arena, "%s=%s", label->string, json_string(label, "")));
+    return wishes_text(&wishes, "label", "one of the labels");
+}
+
+static const char *strings_text(struct arena *arena, const struct json_strings *list,
+                                const char *one, const char *many)
+{
+    struct wishes wishes = { arena, "", 0 };
+
+    for (size_t i = 0; i < list->len; i++)
+        add_wish(&wishes, list->items[i]);
+    return wishes_text(&wishes, one, many);
+}
+
+/* Returns the text for `count` Proplets that this filter refuses. It is the same for the same Task. */
+static const char *filter_text(struct arena *arena, const struct task_spec *task,
+                               enum schedule_filter filter, size_t count)
+{
+    const struct proplet_selector *selector = task->proplet_selector;
+    const char *lack = count == 1 ? "lacks" : "lack";
+
+    switch (filter) {
+    case FILTER_NAME:
+        return "not the selected propletId";
+    case FILTER_TYPE:
+        return task->preferred_proplet_type == PREFER_K8S ? "not of type k8s"
+                                                          : "not of type external";
+    case FILTER_LABELS:
+        return arena_printf(arena, "%s %s", lack, labels_text(arena, selector->match_labels));
+    case FILTER_DEVICE_TYPE:
+        return strings_text(arena, &selector->match_device_types, "not of device type",
+                            "not of a device type of");
+    case FILTER_CAPABILITIES:
+        return arena_printf(arena, "%s %s", lack,
+                            strings_text(arena, &selector->match_capabilities, "capability",
+                                         "one of the capabilities"));
+    case FILTER_DIALECT:
+        return "embedded, which cannot run it";
+    case FILTER_CORDONED:
+        return "unschedulable";
+    case FILTER_NOT_READY:
+        return "not ready";
+    default:
+        return "at maxTasks";
+    }
+}
+
+static const char *refusal_message(struct arena *arena, const struct task_spec *task,
+                                   const size_t counts[SCHEDULE_FILTERS], size_t len)
+{
     struct buf buf = BUF_INIT(MAX_REFUSAL);
     const char *separator = ":";
     bool ok = buf_printf(&buf, "none of %zu Proplets fits", len);
@@ -184,7 +255,8 @@ static const char *refusal_message(struct arena *arena, const size_t counts[SCHE
     for (size_t i = FILTER_NAME; i < SCHEDULE_FILTERS; i++) {
         if (!counts[i])
             continue;
-        ok = ok && buf_printf(&buf, "%s %zu %s", separator, counts[i], WORDS[i]);
+        ok = ok && buf_printf(&buf, "%s %zu %s", separator, counts[i],
+                              filter_text(arena, task, (enum schedule_filter)i, counts[i]));
         separator = ",";
     }
     const char *message = arena_strdup(arena, ok ? buf_string(&buf) : "no Proplet fits");
@@ -192,24 +264,54 @@ static const char *refusal_message(struct arena *arena, const size_t counts[SCHE
     return message;
 }
 
+const char *scheduler_absence(struct arena *arena, const char *name, const struct proplet *proplet)
+{
+    const struct connection_config *connection = proplet->spec.connection_config;
+    const cJSON *ready = condition_get(proplet->status.conditions, "Ready");
+    char since[RFC3339_LEN];
+
+    if (proplet->spec.type == PROPLET_EXTERNAL && connection && connection->client_id &&
+        (!ready || reason_of(json_string(json_get(ready, "reason"), "")) == REASON_FIRST_HEARTBEAT))
+        return arena_printf(
+            arena, "Proplet '%s' has sent no heartbeat yet: client id '%s' on channel '%s/%s'",
+            name, connection->client_id, connection->domain_id, connection->channel_id);
+    if (proplet->status.offline_since_us)
+        return arena_printf(arena, "Proplet '%s' is Offline since %s", name,
+                            rfc3339_format(proplet->status.offline_since_us, since));
+    return arena_printf(arena, "Proplet '%s' is not ready", name);
+}
+
+static const struct candidate *find_candidate(const struct schedule_context *context,
+                                              const char *name)
+{
+    for (size_t i = 0; i < context->len; i++) {
+        if (str_equal(context->candidates[i].name, name))
+            return &context->candidates[i];
+    }
+    return NULL;
+}
+
 static struct schedule_refusal refuse(struct arena *arena, const struct task_spec *task,
                                       const struct schedule_context *context,
                                       const size_t counts[SCHEDULE_FILTERS])
 {
-    const char *pinned = task->proplet_selector ? task->proplet_selector->proplet_id : NULL;
+    const char *name = task->proplet_selector ? task->proplet_selector->proplet_id : NULL;
+    const struct candidate *pinned = str_is_empty(name) ? NULL : find_candidate(context, name);
 
     if (!context->len)
         return (struct schedule_refusal){ REASON_NO_PROPLET, "the namespace has no Proplet" };
-    if (!str_is_empty(pinned) && counts[FILTER_NAME] == context->len)
+    if (!str_is_empty(name) && !pinned)
         return (struct schedule_refusal){
-            REASON_NO_PROPLET, arena_printf(arena, "Proplet '%s' does not exist", pinned)
+            REASON_NO_PROPLET, arena_printf(arena, "Proplet '%s' does not exist", name)
         };
-    if (!str_is_empty(pinned) && counts[FILTER_NOT_READY])
+    if (pinned && counts[FILTER_NOT_READY])
         return (struct schedule_refusal){
-            REASON_OFFLINE, arena_printf(arena, "Proplet '%s' is not ready", pinned)
+            REASON_OFFLINE, pinned->absence
+                                ? pinned->absence
+                                : arena_printf(arena, "Proplet '%s' is not connected", name)
         };
 
-    const char *message = refusal_message(arena, counts, context->len);
+    const char *message = refusal_message(arena, task, counts, context->len);
     return (struct schedule_refusal){ counts[FILTER_CAPACITY] ? REASON_NO_CAPACITY
                                                               : REASON_NO_CANDIDATES,
                                       message };

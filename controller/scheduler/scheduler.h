@@ -20,6 +20,7 @@ struct candidate {
     const struct proplet *proplet;
     const cJSON *labels; /* metadata.labels or NULL */
     bool ready;          /* condition Ready is True */
+    const char *absence; /* why it is not ready (scheduler_absence); NULL: it is */
     bool connected;      /* condition Connected is True: its device is heard */
     int64_t active;      /* Tasks scheduled or running on it */
     /* In the order of the pods; none where the Proplet is one device. */
@@ -59,6 +60,10 @@ enum schedule_filter {
 };
 enum schedule_filter schedule_filter(const struct task_spec *task,
                                      const struct candidate *candidate);
+
+/* Returns why this Proplet is not ready, as a message of a Task that waits for it: a device that was
+ * never heard is named by its identity, and an Offline Proplet by the time since which it is. */
+const char *scheduler_absence(struct arena *arena, const char *name, const struct proplet *proplet);
 
 /* Which of its devices gets a Task that passed the filter: the one with the fewest that are active, then
  * the fewest in all, then the first. NULL: its only one, or none since the Task is a Job. */

@@ -132,6 +132,8 @@ static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
     ret->qos = proplet_mqtt_qos(&proplet.spec);
     if (ret->type == PROPLET_K8S && !task_workload_is_for(&task->spec))
         observe_pod(rc->arena, &proplet, task->status.assigned_client_id, ret);
+    if (!ret->ready)
+        ret->absence = scheduler_absence(rc->arena, name.name, &proplet);
     observe_device(deps, rc, ret);
 }
 

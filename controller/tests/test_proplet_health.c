@@ -129,8 +129,10 @@ TEST(next_leader_believes_it_until_a_result_comes)
 
 TEST(health_is_told_in_an_event_once)
 {
+    struct connection_config connection = { .domain_id = "d", .channel_id = "c", .client_id = "a" };
     struct proplet_observed observed = { .name = "alpha",
-                                         .proplet.spec.type = PROPLET_EXTERNAL,
+                                         .proplet.spec = { .type = PROPLET_EXTERNAL,
+                                                           .connection_config = &connection },
                                          .mqtt_configured = true,
                                          .now_us = NOW_US };
     struct proplet_plan plan = proplet_plan(stage.arena, &observed);

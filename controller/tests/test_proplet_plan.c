@@ -11,6 +11,10 @@ static struct arena *arena;
 static struct proplet_observed observed;
 
 /* A Proplet nobody has heard of, on a channel subscribed to a second ago. */
+static struct connection_config connection = { .domain_id = "demo",
+                                               .channel_id = "workers",
+                                               .client_id = "device-1" };
+
 static void set_up(void)
 {
     json_init();
@@ -18,7 +22,7 @@ static void set_up(void)
     observed = (struct proplet_observed){
         .name = "alpha",
         .generation = 1,
-        .proplet.spec.type = PROPLET_EXTERNAL,
+        .proplet.spec = { .type = PROPLET_EXTERNAL, .connection_config = &connection },
         .mqtt_configured = true,
         .channel.since_ms = NOW_MS - 1000,
         .threshold_ms = THRESHOLD_MS,
@@ -107,7 +111,8 @@ TEST(new_proplet_waits_for_its_first_heartbeat)
     ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
     ck_assert(!result.status.alive);
     ck_assert_str_eq(condition(&result, "Ready"),
-                     "False WaitingForHeartbeat: no heartbeat of the device has arrived yet");
+                     "False WaitingForHeartbeat: no heartbeat yet of client id 'device-1' on "
+                     "channel 'demo/workers'");
     ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: ");
     ck_assert_int_eq(result.status.observed_generation, 1);
     ck_assert_ptr_null(result.event);
@@ -167,8 +172,7 @@ TEST(silence_makes_it_offline_once)
     ck_assert(result.write == PROPLET_WRITE_NOW);
     ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
     ck_assert(!result.status.alive);
-    ck_assert_str_eq(condition(&result, "Ready"),
-                     "False HeartbeatsStopped: no heartbeat within --last-seen-threshold");
+    ck_assert_str_eq(condition(&result, "Ready"), "False HeartbeatsStopped: no heartbeat for 30 s");
     ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: ");
     ck_assert_str_eq(result.event->reason, "Offline");
     ck_assert_int_eq(result.event->type, EVENT_WARNING);
@@ -329,7 +333,8 @@ TEST_EACH(obstacle_that_is_gone_is_told_before_the_device_is_heard, OBSTACLES)
     result = done();
     ck_assert_int_eq(result.status.phase, PROPLET_INITIALIZING);
     ck_assert_str_eq(condition(&result, "Ready"),
-                     "False WaitingForHeartbeat: no heartbeat of the device has arrived yet");
+                     "False WaitingForHeartbeat: no heartbeat yet of client id 'device-1' on "
+                     "channel 'demo/workers'");
     ck_assert_ptr_null(result.event);
     result = plan();
     expect_silence(&result);

@@ -137,6 +137,49 @@ TEST(event_of_a_failed_task_names_the_reason_and_the_remedy)
                                 "status.error, and the log of the device.");
 }
 
+static const char *ready_message(const char *proplet)
+{
+    const cJSON *object = stage_get(&KIND_PROPLET, proplet);
+    const cJSON *ready = condition_get(json_path(object, "status", "conditions", NULL), "Ready");
+
+    return json_string(json_get(ready, "message"), "");
+}
+
+static void hear_on_e(const char *client_id)
+{
+    const char *text =
+        arena_printf(stage.arena, "{\"proplet_id\":\"%s\",\"status\":\"alive\"}", client_id);
+
+    stage_receive_bytes(message_topic(stage.arena, "d/e", "proplet/alive"), text, strlen(text));
+}
+
+/* The user wrote device-3, and the device calls itself device-9. */
+TEST(proplet_that_was_never_heard_names_the_strangers_of_its_channel)
+{
+    stage_put_proplet("gamma", "{\"type\":\"external\",\"connectionConfig\":{\"domainId\":\"d\","
+                               "\"channelId\":\"e\",\"clientId\":\"device-3\"}}");
+    stage_run();
+    ck_assert_str_eq(ready_message("gamma"),
+                     "no heartbeat yet of client id 'device-3' on channel 'd/e'");
+    hear_on_e("device-9");
+    stage_run();
+    ck_assert_str_eq(
+        ready_message("gamma"),
+        "no heartbeat yet of client id 'device-3' on channel 'd/e'; other client ids on "
+        "this channel: 'device-9'");
+    unsigned writes = writes_to("/proplets/gamma/status");
+    hear_on_e("device-9");
+    hear_on_e("device-8");
+    stage_run();
+    ck_assert_uint_eq(writes_to("/proplets/gamma/status"), writes);
+
+    stage_put_proplet("delta", "{\"type\":\"external\",\"connectionConfig\":{\"domainId\":\"d\","
+                               "\"channelId\":\"e\",\"clientId\":\"device-9\"}}");
+    hear_on_e("device-9");
+    ck_assert_ptr_null(strangers_on(fleet_strangers(stage.task.fleet), stage.arena, "d/e",
+                                    clock_monotonic_ms(&stage.clock.clock)));
+}
+
 static void let_be(void)
 {
 }

@@ -300,8 +300,8 @@ TEST(refusal_counts_why_each_is_out)
               "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"]},")
         ->ready = false;
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
-                     "NoCandidates: none of 7 Proplets fits: 1 not of the preferred type, "
-                     "2 without the labels, 1 of another device type, 1 without the capabilities, "
+                     "NoCandidates: none of 7 Proplets fits: 1 not of type external, "
+                     "2 lack label zone=a, 1 not of device type pi, 1 lacks capability gpu, "
                      "1 unschedulable, 1 not ready");
 
     candidate("h", "{\"zone\":\"a\"}", "external",
@@ -310,6 +310,62 @@ TEST(refusal_counts_why_each_is_out)
     ck_assert(str_has_prefix(pick(&SCHEDULER_ROUND_ROBIN, &spec),
                              "InsufficientCapacity: none of 8 Proplets fits: "));
     ck_assert(str_has_suffix(pick(&SCHEDULER_ROUND_ROBIN, &spec), "1 not ready, 1 at maxTasks"));
+}
+
+/* At most three values, and of each at most 64 bytes. */
+TEST(refusal_names_the_first_values_of_what_the_task_asks_for)
+{
+    const char *wide = "0123456789012345678901234567890123456789012345678901234567890123";
+    const struct task_spec spec =
+        task_spec(arena_printf(arena,
+                               "{\"propletSelector\":{\"matchLabels\":{\"a\":\"1\",\"b\":\"%s\","
+                               "\"c\":\"3\",\"d\":\"4\"}}}",
+                               wide));
+    const struct task_spec two =
+        task_spec("{\"propletSelector\":{\"matchCapabilities\":[\"gpu\",\"camera\"]}}");
+
+    external("alpha");
+    external("beta");
+    ck_assert_str_eq(
+        pick(&SCHEDULER_ROUND_ROBIN, &spec),
+        arena_printf(arena,
+                     "NoCandidates: none of 2 Proplets fits: 2 lack one of the labels a=1, "
+                     "b=%.62s, c=3 and 1 more",
+                     wide));
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &two),
+                     "NoCandidates: none of 2 Proplets fits: 2 lack one of the capabilities gpu, "
+                     "camera");
+}
+
+static const cJSON *ready_condition(const char *reason)
+{
+    return parsed(
+        arena, arena_printf(arena, "[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"%s\"}]",
+                            reason));
+}
+
+TEST(absence_names_the_identity_that_was_never_heard_or_since_when_it_is_offline)
+{
+    struct connection_config connection = { .domain_id = "demo",
+                                            .channel_id = "workers",
+                                            .client_id = "device-1" };
+    struct proplet proplet = { .spec = { .type = PROPLET_EXTERNAL,
+                                         .connection_config = &connection } };
+
+    for (int told = 0; told < 2; told++) { /* its own reconciler has not looked at it, or has */
+        proplet.status.conditions = told ? ready_condition("WaitingForHeartbeat") : NULL;
+        ck_assert_str_eq(
+            scheduler_absence(arena, "gateway", &proplet),
+            "Proplet 'gateway' has sent no heartbeat yet: client id 'device-1' on channel "
+            "'demo/workers'");
+    }
+    proplet.status.conditions = ready_condition("HeartbeatsStopped");
+    proplet.status.offline_since_us = INT64_C(1795255200000000);
+    ck_assert_str_eq(scheduler_absence(arena, "gateway", &proplet),
+                     "Proplet 'gateway' is Offline since 2026-11-21T10:00:00Z");
+    proplet.status.offline_since_us = 0;
+    ck_assert_str_eq(scheduler_absence(arena, "gateway", &proplet),
+                     "Proplet 'gateway' is not ready");
 }
 
 TEST(task_that_a_microcontroller_cannot_run_goes_to_another_device_or_waits)
@@ -334,6 +390,7 @@ TEST(refusal_of_a_pinned_task_speaks_of_its_proplet)
                      "NoProplet: Proplet 'beta' does not exist");
     struct candidate *beta = candidate("beta", "{}", "external", "\"external\":{\"maxTasks\":1},");
     beta->ready = false;
+    beta->absence = "Proplet 'beta' is not ready";
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
                      "PropletOffline: Proplet 'beta' is not ready");
     beta->ready = true;

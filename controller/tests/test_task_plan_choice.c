@@ -44,6 +44,7 @@ static void pin_offline(void)
 {
     pin(WORLD_PROPLET);
     world.candidates[0].ready = false;
+    world.candidates[0].absence = "Proplet 'alpha' is not ready";
 }
 
 static void fill_capacity(void)
@@ -80,7 +81,7 @@ static const struct {
     { fill_capacity, "InsufficientCapacity", "none of 1 Proplets fits: 1 at maxTasks" },
     { cordon, "NoCandidates", "none of 1 Proplets fits: 1 unschedulable" },
     { fit_none_of_three, "NoCandidates",
-      "none of 3 Proplets fits: 1 not of the preferred type, 2 not ready" },
+      "none of 3 Proplets fits: 1 not of type external, 2 not ready" },
 };
 
 TEST_GROUP("choice", world_set_up, world_tear_down);

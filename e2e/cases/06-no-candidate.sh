@@ -31,15 +31,29 @@ wait_task nobody completed
 # The wrong labels, the wrong capabilities.
 add_task by-label "$ADDITION" '[10, 32]' "$FIELD"
 add_task by-capability "$ADDITION" '[10, 32]' "$GPU"
-waits by-label 'NoCandidates .*1.*label'
-waits by-capability 'NoCandidates .*1.*capabilit'
+waits by-label 'NoCandidates .*1 lacks label site=field'
+waits by-capability 'NoCandidates .*1 lacks capability gpu'
+
+# A mistyped client id: the Proplet names the devices that its channel has instead.
+add_proplet mistyped d3
+add_task on-mistyped "$ADDITION" '[10, 32]' "$(task_on mistyped)"
+waits on-mistyped "PropletOffline Proplet 'mistyped' has sent no heartbeat yet: client id 'd3' on channel "
+device_start second --identity d2
+wait_condition proplets mistyped Ready "^False WaitingForHeartbeat .*'d3'.*other client ids on this channel: 'd2'"
+
+# Who waits for ten seconds has an Event with the remedy.
+remedy() { # remedy TASK PATTERN: of its Events
+    kn get events.events.k8s.io -o json | jq -r --arg task "$1" '.items[] | select(.regarding.name == $task) | "\(.type) \(.reason) \(.note)"' |
+        grep -E "$2"
+}
+wait_for 60 "the Event of a Task without its Proplet" remedy pinned '^Warning NoProplet .*Create a Proplet'
+wait_for 60 "the Event of a Task without its label" remedy by-label '^Warning NoCandidates .*Compare the labels'
 
 # A changed label and a changed spec wake them; a new Proplet wakes the pinned one.
 kn label proplet worker site=field >/dev/null
 wait_task by-label completed
 kn patch proplet worker --type=merge -p '{"spec":{"external":{"capabilities":["gpu"]}}}' >/dev/null
 wait_task by-capability completed
-device_start second --identity d2
 add_proplet later d2
 wait_task pinned completed
 expect_eq "assignedProplet of the pinned one" later "$(task pinned .status.assignedProplet)"

@@ -66,6 +66,7 @@ struct observed_proplet {
     bool results_refused;     /* nor will it be: the broker refuses a subscription */
     int64_t heard_since_ms;   /* its signs are heard since then (monotonic); 0: not now */
     bool cordoned;
+    const char *absence;      /* why it is not ready, as a message; NULL: it is, or is gone */
     int64_t offline_since_us; /* 0: it is not Offline */
     int64_t absent_from_ms;   /* its absence tells something from then on (monotonic); 0: nothing */
     int64_t fresh_since_ms;   /* it became Running, or was started anew; 0: not in this process */

@@ -242,6 +242,13 @@ static void plan_started(struct arena *arena, const struct task_observed *observ
         task_run(arena, observed, plan, task_started_status(observed));
 }
 
+static const char *absence(struct arena *arena, const struct task_observed *observed)
+{
+    return observed->proplet.absence ? observed->proplet.absence
+                                     : arena_printf(arena, "Proplet '%s' is not ready",
+                                                    observed->task.status.assigned_proplet);
+}
+
 static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
                            struct task_plan *plan)
 {
@@ -276,7 +283,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
     }
     if (!observed->proplet.ready) {
         task_wait(arena, observed, plan, task_is_held(observed) ? REASON_FLEET : REASON_OFFLINE,
-                  arena_printf(arena, "Proplet '%s' is not ready", proplet));
+                  absence(arena, observed));
         task_requeue_when_lost(observed, plan);
         return;
     }
