@@ -18,6 +18,13 @@ const char *reason_word(enum reason reason, const char *word)
     return reason == REASON_OTHER ? word : reason_text(reason);
 }
 
+const char *reason_message(enum reason reason, bool is_true, const char *message)
+{
+    const char *meaning = is_true ? NULL : REASON_TABLE[reason].meaning;
+
+    return str_is_empty(message) && meaning ? meaning : message;
+}
+
 enum reason reason_of(const char *text)
 {
     if (str_is_empty(text))

@@ -1,6 +1,7 @@
 /* The reasons of statuses and conditions: an enum, and the table of their texts (reasons.def). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum reason {
@@ -39,6 +40,9 @@ extern const struct reason_row REASON_TABLE[REASON_COUNT];
 const char *reason_text(enum reason reason);
 /* Returns the text; `word` for REASON_OTHER. */
 const char *reason_word(enum reason reason, const char *word);
+/* Returns the message of a condition with this reason. A condition that is not True always has one: without a message of
+ * its own it has the meaning of the reason. */
+const char *reason_message(enum reason reason, bool is_true, const char *message);
 /* Returns the reason with this text: REASON_NONE for NULL and "", REASON_OTHER for a text that is not in the table.
  * Decisions compare what this returns, never texts. */
 enum reason reason_of(const char *text);

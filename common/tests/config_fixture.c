@@ -8,7 +8,7 @@
 
 const char *dir;
 struct kube_config *config;
-struct error err;
+struct error load_error;
 struct fake_clock now;
 
 void config_setup(void)
@@ -16,7 +16,7 @@ void config_setup(void)
     arena_set_up();
     dir = temp_dir(arena);
     config = NULL;
-    err = (struct error){ 0 };
+    load_error = (struct error){ 0 };
     fake_clock_init(&now);
     unsetenv("KUBECONFIG");
     unsetenv("KUBERNETES_SERVICE_HOST");
@@ -35,13 +35,13 @@ int load(const char *path)
     struct kube_config_options options = { .path = path,
                                            .service_account_dir = dir,
                                            .clock = &now.clock };
-    return kube_config_load_with(&options, &config, &err);
+    return kube_config_load_with(&options, &config, &load_error);
 }
 
 void check_token(const char *expected)
 {
     char *token = NULL;
-    ck_assert_int_eq(kube_config_token(config, &token, &err), 0);
+    ck_assert_int_eq(kube_config_token(config, &token, &load_error), 0);
     ck_assert_msg(str_equal(token, expected), "%s", token ? token : "none");
     free(token);
 }

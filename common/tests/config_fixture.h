@@ -7,7 +7,7 @@
 
 extern const char *dir;            /* $HOME, and the service account's; empty at first */
 extern struct kube_config *config; /* what was loaded last; NULL at first */
-extern struct error err;
+extern struct error load_error;
 extern struct fake_clock now; /* of config */
 
 void config_setup(void);

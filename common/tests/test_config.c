@@ -13,17 +13,17 @@ TEST_GROUP("config", config_setup, config_teardown);
 TEST(the_file_is_looked_for_in_order)
 {
     ck_assert_int_eq(load(NULL), -ERROR_INVALID);
-    ck_assert_str_eq(err.message, arena_printf(arena,
-                                               "kubeconfig: file '%s/.kube/config': No such "
-                                               "file or directory",
-                                               dir));
+    ck_assert_str_eq(load_error.message, arena_printf(arena,
+                                                      "kubeconfig: file '%s/.kube/config': No such "
+                                                      "file or directory",
+                                                      dir));
     unsetenv("HOME");
     ck_assert_int_eq(load(NULL), -ERROR_INVALID);
-    ck_assert_ptr_nonnull(strstr(err.message, "KUBECONFIG"));
+    ck_assert_ptr_nonnull(strstr(load_error.message, "KUBECONFIG"));
 
     setenv("KUBERNETES_SERVICE_HOST", "198.51.100.1", 1);
     ck_assert_int_eq(load(NULL), -ERROR_INVALID);
-    ck_assert_str_eq(err.message,
+    ck_assert_str_eq(load_error.message,
                      "in-cluster configuration: KUBERNETES_SERVICE_PORT is not a port number");
 
     const char *text = "current-context: x\ncontexts: [{name: x, context: {cluster: x}}]\n"
@@ -31,7 +31,7 @@ TEST(the_file_is_looked_for_in_order)
     ck_assert_int_eq(load(temp_file(arena, dir, "config", text)), 0);
     setenv("KUBECONFIG", arena_printf(arena, ":%s:/nowhere", kube_config_source(config)), 1);
     kube_config_destroy(TAKE(config));
-    ck_assert_int_eq(kube_config_load(NULL, &config, &err), 0);
+    ck_assert_int_eq(kube_config_load(NULL, &config, &load_error), 0);
     ck_assert_str_eq(kube_config_source(config), arena_printf(arena, "%s/config", dir));
 }
 
@@ -47,7 +47,7 @@ TEST(a_pod_finds_its_server_and_its_account)
 {
     in_cluster("10.0.0.1");
     temp_file(arena, dir, "namespace", "factory\n");
-    ck_assert_msg(load(NULL) == 0, "%s", err.message);
+    ck_assert_msg(load(NULL) == 0, "%s", load_error.message);
     ck_assert_str_eq(kube_config_source(config), "in-cluster");
     ck_assert_str_eq(kube_config_server(config), "https://10.0.0.1:443");
     ck_assert_str_eq(kube_config_namespace(config), "factory");
@@ -58,7 +58,7 @@ TEST(a_pod_finds_its_server_and_its_account)
 TEST(an_ipv6_server_has_brackets_and_the_namespace_may_be_missing)
 {
     in_cluster("2001:db8::1");
-    ck_assert_msg(load(NULL) == 0, "%s", err.message);
+    ck_assert_msg(load(NULL) == 0, "%s", load_error.message);
     ck_assert_str_eq(kube_config_server(config), "https://[2001:db8::1]:443");
     ck_assert_str_eq(kube_config_namespace(config), "default");
 }
@@ -79,8 +79,8 @@ TEST_EACH(a_pod_without_its_account_is_told_what_is_missing, BAD_PODS)
     if (BAD_PODS[_i].missing)
         ck_assert_int_eq(unlink(arena_printf(arena, "%s/%s", dir, BAD_PODS[_i].missing)), 0);
     ck_assert_int_eq(load(NULL), -ERROR_INVALID);
-    ck_assert(str_has_prefix(err.message, "in-cluster configuration: "));
-    ck_assert(str_has_suffix(err.message, BAD_PODS[_i].message));
+    ck_assert(str_has_prefix(load_error.message, "in-cluster configuration: "));
+    ck_assert(str_has_suffix(load_error.message, BAD_PODS[_i].message));
 }
 
 TEST(a_token_file_is_read_again_after_a_second)
@@ -131,8 +131,8 @@ TEST(a_refused_token_is_read_again_at_once)
     char *token;
     ck_assert_int_eq(unlink(arena_printf(arena, "%s/token", dir)), 0);
     kube_config_refuse_token(config, "second");
-    ck_assert_int_eq(kube_config_token(config, &token, &err), -ERROR_UNAVAILABLE);
-    ck_assert_str_eq(err.message,
+    ck_assert_int_eq(kube_config_token(config, &token, &load_error), -ERROR_UNAVAILABLE);
+    ck_assert_str_eq(load_error.message,
                      arena_printf(arena, "file '%s/token': No such file or directory", dir));
     temp_file(arena, dir, "token", "third");
     check_token("third");
@@ -158,14 +158,15 @@ TEST(another_identity_has_the_server_and_none_of_the_credentials)
 
     in_cluster("10.0.0.1");
     temp_file(arena, dir, "namespace", "factory");
-    ck_assert_msg(load(NULL) == 0, "%s", err.message);
-    ck_assert_msg(kube_config_create_as(config, &source, &other, &err) == 0, "%s", err.message);
+    ck_assert_msg(load(NULL) == 0, "%s", load_error.message);
+    ck_assert_msg(kube_config_create_as(config, &source, &other, &load_error) == 0, "%s",
+                  load_error.message);
     ck_assert_str_eq(kube_config_server(other), "https://10.0.0.1:443");
     ck_assert_str_eq(kube_config_namespace(other), "factory");
     ck_assert_str_eq(kube_config_ca(other), CERT);
     ck_assert_ptr_null(kube_config_client_cert(other));
     ck_assert_ptr_null(kube_config_client_key(other));
-    ck_assert_int_eq(kube_config_token(other, &token, &err), 0);
+    ck_assert_int_eq(kube_config_token(other, &token, &load_error), 0);
     ck_assert_str_eq(token, "theirs");
     free(token);
     kube_config_refuse_token(other, "old");
@@ -182,8 +183,8 @@ TEST(tokens_of_another_identity_do_not_leave_the_machine_without_tls)
                        "clusters: [{name: x, cluster: {server: 'http://198.51.100.1'}}]\n";
 
     ck_assert_int_eq(load(temp_file(arena, dir, "config", text)), 0);
-    ck_assert_int_eq(kube_config_create_as(config, &source, &other, &err), -ERROR_INVALID);
-    ck_assert_ptr_nonnull(strstr(err.message, "not https"));
+    ck_assert_int_eq(kube_config_create_as(config, &source, &other, &load_error), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(load_error.message, "not https"));
 }
 
 TEST(errors_need_not_be_wanted)

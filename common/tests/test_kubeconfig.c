@@ -54,7 +54,7 @@ TEST(everything_in_the_file_is_there)
                                  "    client-key-data: " KEY_DATA "\n"
                                  "    token: abc.def\n"
                                  "preferences: {}\n");
-    ck_assert_msg(load(path) == 0, "%s", err.message);
+    ck_assert_msg(load(path) == 0, "%s", load_error.message);
 
     ck_assert_str_eq(kube_config_source(config), path);
     ck_assert_str_eq(kube_config_server(config), "https://api.example.org:6443/prefix");
@@ -70,7 +70,7 @@ TEST(everything_in_the_file_is_there)
 
 TEST(what_is_not_given_is_nothing)
 {
-    ck_assert_msg(load_with(SERVER, "") == 0, "%s", err.message);
+    ck_assert_msg(load_with(SERVER, "") == 0, "%s", load_error.message);
     ck_assert_str_eq(kube_config_namespace(config), "default");
     ck_assert_ptr_null(kube_config_ca(config));
     ck_assert_ptr_null(kube_config_client_cert(config));
@@ -97,7 +97,7 @@ TEST(relative_files_are_beside_the_kubeconfig)
         absolute);
 
     ck_assert_msg(load_with(SERVER ", certificate-authority: ca.pem", user) == 0, "%s",
-                  err.message);
+                  load_error.message);
     ck_assert_str_eq(kube_config_ca(config), CERT);
     ck_assert_str_eq(kube_config_client_cert(config), CERT CERT);
     ck_assert_str_eq(kube_config_client_key(config), "Some words\n" KEY);
@@ -110,7 +110,7 @@ TEST(data_wins_over_files_and_may_have_line_breaks)
         arena,
         SERVER ", certificate-authority: /nowhere, certificate-authority-data: \"%.40s\\n%s\"",
         CERT_DATA, &CERT_DATA[40]);
-    ck_assert_msg(load_with(cluster, "") == 0, "%s", err.message);
+    ck_assert_msg(load_with(cluster, "") == 0, "%s", load_error.message);
     ck_assert_str_eq(kube_config_ca(config), CERT);
 }
 
@@ -167,9 +167,9 @@ static const struct {
 TEST_EACH(a_bad_field_is_refused_by_file_and_name_without_its_content, REFUSED)
 {
     ck_assert_int_eq(load_with(REFUSED[_i].cluster, REFUSED[_i].user), -ERROR_INVALID);
-    ck_assert_str_eq(err.message,
+    ck_assert_str_eq(load_error.message,
                      arena_printf(arena, "kubeconfig '%s/config': %s", dir, REFUSED[_i].message));
-    ck_assert_ptr_null(strstr(err.message, "hunter2"));
+    ck_assert_ptr_null(strstr(load_error.message, "hunter2"));
     ck_assert_ptr_null(config);
 }
 
@@ -179,8 +179,9 @@ TEST(a_key_with_a_passphrase_is_refused)
               "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n");
     ck_assert_int_eq(load_with(SERVER, "client-key: key.pem, client-certificate-data: " CERT_DATA),
                      -ERROR_INVALID);
-    ck_assert(str_has_suffix(err.message, "key.pem' is a private key with a passphrase, which is "
-                                          "not supported"));
+    ck_assert(str_has_suffix(load_error.message,
+                             "key.pem' is a private key with a passphrase, which is "
+                             "not supported"));
 }
 
 TEST(http_with_a_token_is_fine_on_this_machine)
@@ -214,14 +215,14 @@ static const struct {
 TEST_EACH(a_document_that_leads_nowhere_is_refused, DOCUMENTS)
 {
     ck_assert_int_eq(load(temp_file(arena, dir, "config", DOCUMENTS[_i].text)), -ERROR_INVALID);
-    ck_assert_str_eq(err.message,
+    ck_assert_str_eq(load_error.message,
                      arena_printf(arena, "kubeconfig '%s/config': %s", dir, DOCUMENTS[_i].message));
 }
 
 TEST(what_is_not_yaml_is_refused)
 {
     ck_assert_int_eq(load(temp_file(arena, dir, "config", "a: [b\nc: }")), -ERROR_INVALID);
-    ck_assert_ptr_nonnull(strstr(err.message, "config': not YAML: "));
+    ck_assert_ptr_nonnull(strstr(load_error.message, "config': not YAML: "));
 }
 
 TEST(a_file_over_the_limit_is_refused)
@@ -230,17 +231,17 @@ TEST(a_file_over_the_limit_is_refused)
     memset(text, '#', (1 << 20) + 1);
     const char *path = temp_file(arena, dir, "config", text);
     ck_assert_int_eq(load(path), -ERROR_INVALID);
-    ck_assert_str_eq(err.message, arena_printf(arena,
-                                               "kubeconfig: file '%s' is larger than "
-                                               "1048576 bytes",
-                                               path));
+    ck_assert_str_eq(load_error.message, arena_printf(arena,
+                                                      "kubeconfig: file '%s' is larger than "
+                                                      "1048576 bytes",
+                                                      path));
 }
 
 TEST(a_context_without_a_user_is_nobody)
 {
     const char *text =
         HEAD "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: ''}}]";
-    ck_assert_msg(load(temp_file(arena, dir, "config", text)) == 0, "%s", err.message);
+    ck_assert_msg(load(temp_file(arena, dir, "config", text)) == 0, "%s", load_error.message);
     check_token(NULL);
 }
 

@@ -7,6 +7,7 @@
 #include "common/tests/suite.h"
 
 #define MAX_MEANING_WORDS 25
+#define MAX_REMEDY_WORDS 30
 #define ALL_KINDS (OF_TASK | OF_PROPLET | OF_JOB | OF_FEDERATED | OF_ROUND)
 
 static size_t count_words(const char *text)
@@ -36,6 +37,11 @@ TEST_TIMES(row_has_a_camel_case_text_of_its_own_kinds_and_a_short_meaning, REASO
     ck_assert(row->kinds && !(row->kinds & ~(unsigned)ALL_KINDS));
     ck_assert_uint_ge(count_words(row->meaning), 2);
     ck_assert_uint_le(count_words(row->meaning), MAX_MEANING_WORDS);
+    ck_assert_uint_ge(count_words(row->remedy), 1);
+    ck_assert_uint_le(count_words(row->remedy), MAX_REMEDY_WORDS);
+    ck_assert_str_eq(reason_message(reason, false, ""), row->meaning);
+    ck_assert_str_eq(reason_message(reason, false, "said"), "said");
+    ck_assert_str_eq(reason_message(reason, true, ""), "");
 }
 
 TEST(text_that_no_row_has_stays_a_word_of_the_cluster)

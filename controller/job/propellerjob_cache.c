@@ -194,10 +194,13 @@ void propellerjob_map_to_tasks(void *self, struct kube_object *old, struct kube_
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct job_deps *deps = self;
+    const struct kube_object *object = current ? current : old;
     const cJSON *before = old ? kube_object_json(arena, old) : NULL;
     const cJSON *after = current ? kube_object_json(arena, current) : NULL;
 
-    wake_refs(before, after, current ? current->ns : old->ns, queue);
+    if (!object)
+        return;
+    wake_refs(before, after, object->ns, queue);
     if (is_live(before) == is_live(after) && order_of(before) == order_of(after))
         return;
 

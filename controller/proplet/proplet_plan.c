@@ -280,7 +280,7 @@ static bool set_condition(const struct proplet_observed *observed, cJSON *list, 
         .type = type,
         .status = status,
         .reason = reason_word(said->reason, said->word),
-        .message = said->message,
+        .message = reason_message(said->reason, status == CONDITION_TRUE, said->message),
         .observed_generation = observed->generation,
     };
 
@@ -543,7 +543,7 @@ static void plan_health(struct arena *arena, const struct proplet_observed *obse
                               .message =
                                   "its last 3 Tasks ended without a result from the device" },
         [CONDITION_TRUE] = { .reason = REASON_ANSWERS, .message = "" },
-        [CONDITION_UNKNOWN] = { .reason = REASON_NEVER_ANSWERED,
+        [CONDITION_UNKNOWN] = { .reason = REASON_NO_TASK_YET,
                                 .message = "no result of the device has arrived yet" },
     };
     _Static_assert(FLEET_MAX_UNANSWERED == 3, "the message says so");

@@ -424,6 +424,9 @@ void indexes_add_proplet_pod(struct store *pods)
 static void wake(const struct proplet_deps *deps, struct arena *arena,
                  const struct kube_object *object, struct workqueue *queue)
 {
+    if (!object)
+        return;
+
     const cJSON *labels = json_path(kube_object_json(arena, object), "metadata", "labels", NULL);
     const char *value = json_string(json_get(labels, LABEL_PROPLET_SELECTOR), NULL);
 

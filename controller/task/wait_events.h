@@ -6,9 +6,10 @@
  * together get WAIT_EVENTS_PER_SECOND; Tasks beyond this rate get theirs later, the longest due
  * first.
  *
- * At most WAIT_EVENTS_TASKS Tasks are followed at a time. A Task that finds no room is counted in
- * propeller_wait_events_omitted_total; its condition Scheduled has the text all the same. What is
- * known is lost at a restart, so a new leader may repeat an Event once.
+ * At most WAIT_EVENTS_TASKS Tasks are followed at a time. The counter
+ * propeller_wait_events_omitted_total counts the Tasks that find no room: they get no Event, and
+ * their condition Scheduled still has the text. A restart loses what is known here, so a new leader
+ * may repeat an Event once.
  *
  * Waiting costs a Task no turn: one name in the queue stands for all of them, and its turn emits
  * what is due.

@@ -98,7 +98,7 @@ TEST(device_that_was_started_anew_gets_a_new_id)
     ck_assert_uint_eq(plan.ack_up_to, 500);
     broadcast_write(&plan);
     plan = broadcast_plan_all();
-    ck_assert(plan.targets[1].action == TASK_START && plan.targets[0].action != TASK_START);
+    ck_assert_int_eq(plan.targets[1].action, TASK_START);
 }
 
 TEST(restart_whose_stop_is_not_out_is_not_acknowledged)

@@ -67,12 +67,12 @@ TEST_GROUP("health", outside_set_up, stage_tear_down);
 
 TEST_EACH(health_of_a_device_is_unknown_until_a_result_comes, WORDS)
 {
-    ck_assert_str_eq(healthy("alpha"), "Unknown NeverAnswered");
+    ck_assert_str_eq(healthy("alpha"), "Unknown NoTaskYet");
     task_without_a_word();
-    ck_assert_str_eq(healthy("alpha"), "Unknown NeverAnswered");
+    ck_assert_str_eq(healthy("alpha"), "Unknown NoTaskYet");
     task_that_ends(WORDS[_i].result, WORDS[_i].phase);
     ck_assert_str_eq(healthy("alpha"), "True Answers");
-    ck_assert_str_eq(healthy("beta"), "Unknown NeverAnswered");
+    ck_assert_str_eq(healthy("beta"), "Unknown NoTaskYet");
 
     stage.dead = true; /* the next leader has heard no result yet */
     stage_run();
@@ -90,7 +90,7 @@ TEST(device_is_healthy_until_three_tasks_ended_without_a_word_of_it)
     ck_assert_str_eq(healthy("alpha"), "True Answers");
     task_without_a_word();
     ck_assert_str_eq(healthy("alpha"), "False NoResults");
-    ck_assert_str_eq(healthy("beta"), "Unknown NeverAnswered");
+    ck_assert_str_eq(healthy("beta"), "Unknown NoTaskYet");
 }
 
 TEST_EACH(any_result_makes_it_healthy_again, WORDS)

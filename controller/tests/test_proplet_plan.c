@@ -113,7 +113,7 @@ TEST(new_proplet_waits_for_its_first_heartbeat)
     ck_assert_str_eq(condition(&result, "Ready"),
                      "False WaitingForHeartbeat: no heartbeat yet of client id 'device-1' on "
                      "channel 'demo/workers'");
-    ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: ");
+    ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: no heartbeats arrive");
     ck_assert_int_eq(result.status.observed_generation, 1);
     ck_assert_ptr_null(result.event);
 
@@ -173,7 +173,7 @@ TEST(silence_makes_it_offline_once)
     ck_assert_int_eq(result.status.phase, PROPLET_OFFLINE);
     ck_assert(!result.status.alive);
     ck_assert_str_eq(condition(&result, "Ready"), "False HeartbeatsStopped: no heartbeat for 30 s");
-    ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: ");
+    ck_assert_str_eq(condition(&result, "Connected"), "False NoHeartbeat: no heartbeats arrive");
     ck_assert_str_eq(result.event->reason, "Offline");
     ck_assert_int_eq(result.event->type, EVENT_WARNING);
     ck_assert_int_eq(result.deadline_ms, 0);

@@ -368,7 +368,7 @@ TEST(first_pod_that_is_heard_speaks_for_all_and_the_worst_for_their_health)
     heartbeat_of(0);
     plan = done();
     ck_assert_str_eq(json_string(json_get(plan.status.metadata, "hostname"), ""), "zero");
-    ck_assert_str_eq(condition(&plan, "Healthy"), "Unknown NeverAnswered");
+    ck_assert_str_eq(condition(&plan, "Healthy"), "Unknown NoTaskYet");
     devices[0].answered = true;
     plan = done();
     ck_assert_str_eq(condition(&plan, "Healthy"), "True Answers");

@@ -272,7 +272,8 @@ TEST(resumed_task_starts_over_with_a_clean_status)
     ck_assert_int_eq(plan.status.attempt, 1);
     ck_assert_str_eq(world_condition(&plan, "Started"), "");
     ck_assert_str_eq(world_condition(&plan, "Completed"), "");
-    ck_assert_str_eq(world_condition(&plan, "Scheduled"), "False Restarted: ");
+    ck_assert_str_eq(world_condition(&plan, "Scheduled"),
+                     "False Restarted: another attempt or run begins");
     ck_assert(plan.action != TASK_ASSIGN && plan.action != TASK_START);
     world_do(&plan);
     plan = world_plan();

@@ -104,11 +104,11 @@ columns() {
 while IFS=: read -r kind expected; do
     expect_eq "columns of $kind" "Name, $expected" "$(columns "$kind")"
 done <<'TABLE'
-tasks:Phase, Mode, Proplet, Start Time, Finish Time, Preferred Type, Last Run, Next Run, Age
-proplets:Type, Phase, Ready, Tasks, Replicas, Last Seen, Age
-propellerjobs:Phase, Mode, Tasks, Completed, Failed, Age
-federatedjobs:Phase, Current Round, Completed Rounds, Age
-trainingrounds:Phase, Job, Updates, Required, Age
+tasks:Phase, Reason, Proplet, Attempt, Start Time, Finish Time, Age, Mode, Preferred Type, Last Run, Next Run
+proplets:Type, Phase, Ready, Reason, Tasks, Replicas, Last Seen, Age
+propellerjobs:Phase, Reason, Mode, Tasks, Completed, Failed, Age
+federatedjobs:Phase, Reason, Rounds, Current Round, Completed Rounds, Age
+trainingrounds:Phase, Reason, Job, Updates, Required, Age
 TABLE
 
 said=$(kn apply --dry-run=server --validate=strict --warnings-as-errors -f "$ROOT/config/samples" 2>&1) ||

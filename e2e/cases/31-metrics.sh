@@ -34,7 +34,7 @@ wait_for 30 "metadata" field_is proplets worker .status.metadata.location rack-7
 expect_eq "operating system" linux "$(proplet worker .status.metadata.os)"
 expect_eq "resources" '{"cpu":"2","custom":{"npu":"1"},"memory":"1Gi"}' \
     "$(proplet worker '.status.availableResources | tojson' | jq -Sc .)"
-condition_matches proplets worker Healthy '^Unknown NeverAnswered ' || fail "condition Healthy"
+condition_matches proplets worker Healthy '^Unknown NoTaskYet ' || fail "condition Healthy"
 
 # Of the device: the process has more than a MiB and less than a GiB.
 wait_for 30 "memory of the device" between $MIB $((1024 * MIB)) proplets worker .status.latestMetrics.memoryBytes

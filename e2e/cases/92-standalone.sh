@@ -27,7 +27,7 @@ kn wait --for=condition=Ready proplet/worker --timeout=60s >/dev/null
 add_task sum "$ADDITION" '[10, 32]' "$(task_on worker)"
 wait_task sum completed
 expect_eq "result" 42 "$(kn get task sum -o 'jsonpath={.status.results}')"
-expect_match "columns" 'NAME +PHASE +MODE +PROPLET' "$(kn get tasks)"
+expect_match "columns" 'NAME +PHASE +REASON +PROPLET' "$(kn get tasks)"
 expect_match "described" 'the result is in status.results' "$(kn describe task sum)"
 expect_match "explained" 'FIELD: priority <integer>' "$(k explain task.spec.priority)"
 expect_match "kinds" 'propellerjobs' "$(k api-resources --api-group "$GROUP")"

@@ -268,7 +268,7 @@ TEST(rows_are_what_the_api_server_prints)
                  "{\"metadata\":{\"name\":\"a\"," CREATED "},\"spec\":{\"mode\":\"infer\"},"
                  "\"status\":{\"phase\":\"running\",\"startedAt\":\"x\"}}",
                  HOUR_LATER_US),
-        "[\"a\",\"running\",\"infer\",null,\"<invalid>\",null,null,null,null,\"60m\"]");
+        "[\"a\",\"running\",null,null,null,\"<invalid>\",null,\"60m\",\"infer\",null,null,null]");
     ck_assert_str_eq(cells_of("configmaps",
                               "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"\",\"b\":\"\"},"
                               "\"binaryData\":{\"d\":\"\"}}",

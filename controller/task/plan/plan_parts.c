@@ -11,6 +11,8 @@ const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *con
                             const char *type, enum condition_status status, enum reason reason,
                             const char *message)
 {
+    message = reason_message(reason, status == CONDITION_TRUE, message);
+
     const struct condition condition = {
         .type = type,
         .status = status,

@@ -23,6 +23,8 @@ void task_condition(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan, const char *type, enum condition_status status,
                     enum reason reason, const char *message)
 {
+    message = reason_message(reason, status == CONDITION_TRUE, message);
+
     struct condition condition = {
         .type = type,
         .status = status,
