@@ -248,6 +248,10 @@ AGGREGATIONS ?= 400
 aggregators: $(AGGREGATE) ## aggregators of federated learning against NumPy (AGGREGATIONS=20000 SEED=7: a long one)
 	@e2e/tools/aggregators.sh $(AGGREGATE) $(AGGREGATIONS) $(SEED)
 
+.PHONY: health
+health: ## what kstatus and Argo CD say of stored objects, through their own code (needs go)
+	@cd e2e/health && GOFLAGS=-mod=readonly GOTOOLCHAIN=local GOWORK=off go run . objects.yaml ../../config/argocd
+
 .PHONY: s3
 s3: $(OUT)/controller/tests/test_model_store_s3 ## the S3 model store against a real server (rclone)
 	@e2e/tools/s3.sh $<

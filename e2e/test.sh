@@ -184,6 +184,7 @@ full() {
     stage tools tools
     stage schedules make --no-print-directory schedules SCHEDULES=20000
     stage aggregators make --no-print-directory aggregators AGGREGATIONS=2000
+    stage health make --no-print-directory health
     stage s3 make --no-print-directory s3
     stage demo e2e/demo.sh
     stage demo-cluster env CLUSTER=1 e2e/demo.sh

@@ -9,6 +9,7 @@
 #include "controller/federated/training_task.h"
 #include "controller/shared/children.h"
 #include "controller/shared/status_writer.h"
+#include "controller/task/plan/plan_parts.h"
 
 struct job_turn {
     const cJSON *json;
@@ -140,9 +141,17 @@ static int create_round(const struct federatedjob_deps *deps, struct reconcile *
 
 static int write_status(const struct federatedjob_deps *deps, struct reconcile *rc,
                         const struct kube_object *object, const struct job_turn *turn,
-                        const struct federated_plan *plan, struct error *err)
+                        struct federated_plan *plan, struct error *err)
 {
+    const struct plan_subject subject = { rc->arena, turn->observed.generation,
+                                          turn->observed.now_us };
     bool written;
+
+    if (json_equal(json_get(turn->json, "status"),
+                   federatedjob_status_encode(rc->arena, &plan->status)))
+        return 0;
+
+    plan->status.conditions = plan_kstatus(&subject, plan->status.conditions);
     int r = status_write(rc, deps->jobs, &KIND_FEDERATEDJOB, turn->json,
                          federatedjob_status_encode(rc->arena, &plan->status), &written, err);
     if (r < 0)

@@ -448,11 +448,19 @@ static int create_tasks(const struct traininground_deps *deps, struct reconcile 
 }
 
 static int write_status(const struct traininground_deps *deps, struct reconcile *rc,
-                        const struct kube_object *object, const cJSON *json,
-                        const struct round_plan *plan, struct error *err)
+                        const struct kube_object *object, const struct round_turn *turn,
+                        struct round_plan *plan, struct error *err)
 {
+    const struct plan_subject subject = { rc->arena, turn->observed.generation,
+                                          turn->observed.now_us };
     bool written;
-    int r = status_write(rc, deps->rounds, &KIND_TRAININGROUND, json,
+
+    if (json_equal(json_get(turn->json, "status"),
+                   traininground_status_encode(rc->arena, &plan->status)))
+        return 0;
+
+    plan->status.conditions = plan_kstatus(&subject, plan->status.conditions);
+    int r = status_write(rc, deps->rounds, &KIND_TRAININGROUND, turn->json,
                          traininground_status_encode(rc->arena, &plan->status), &written, err);
     if (r < 0)
         return error_wrap(err, "write status");
@@ -528,7 +536,7 @@ static int reconcile_object(const struct traininground_deps *deps, struct reconc
 
     if (more || plan.requeue_after_ms)
         reconcile_again_after(rc, more ? 1 : plan.requeue_after_ms);
-    r = write_status(deps, rc, object, turn.json, &plan, err);
+    r = write_status(deps, rc, object, &turn, &plan, err);
     return r < 0 ? r : acted;
 }
 

@@ -7,6 +7,7 @@
 #include "controller/job/propellerjob_plan.h"
 #include "controller/shared/children.h"
 #include "controller/shared/status_writer.h"
+#include "controller/task/plan/plan_parts.h"
 
 /* The Task gets its finalizer here, which saves the write that would add it. */
 static void set_metadata(struct arena *arena, cJSON *metadata, const cJSON *job,
@@ -260,6 +261,9 @@ static int write_status(const struct job_deps *deps, struct reconcile *rc,
         return 0;
 
     plan->status.updated_at_us = observed->now_us;
+    plan->status.conditions =
+        plan_kstatus(&(struct plan_subject){ rc->arena, observed->generation, observed->now_us },
+                     plan->status.conditions);
     int r = status_write(rc, deps->jobs, &KIND_PROPELLERJOB, json,
                          propellerjob_status_encode(rc->arena, &plan->status), &written, err);
     if (r < 0)

@@ -234,6 +234,7 @@ static int write_status(const struct task_deps *deps, struct reconcile *rc, cons
         return r;
 
     plan->status.updated_at_us = observed->now_us;
+    task_show_kstatus(rc->arena, observed, plan);
     task_sample_add(rc->arena, observed, plan);
     r = status_write(rc, deps->tasks, &KIND_TASK, json,
                      task_status_encode(rc->arena, &plan->status), ret_written, err);

@@ -9,6 +9,7 @@
 #include "controller/federated/update.h"
 #include "controller/tests/federated_stage.h"
 #include "controller/tests/memory_store.h"
+#include "controller/tests/staged.h"
 
 /* Of the round that owns the Task. */
 static void scope_of_task(const char *name, struct model_scope *ret)
@@ -80,6 +81,7 @@ const char *federated_stage_told(void)
     const cJSON *progress = condition_get(json_get(status, "conditions"), "Progressing");
     const char *model = federated_stage_model(text_at(job, "aggregatedModelRef"));
 
+    staged_expect_kstatus(job);
     return arena_printf(federated.arena, "%s %d %d %s; %s %s", text_at(job, "phase"),
                         (int)json_int(json_get(status, "currentRound"), -1),
                         (int)json_int(json_get(status, "completedRounds"), 0), model ? model : "-",
@@ -95,6 +97,7 @@ const char *federated_stage_round(const char *name)
 
     if (!round)
         return "";
+    staged_expect_kstatus(round);
     text = arena_printf(federated.arena, "%s %d/%d", text_at(round, "phase"),
                         (int)json_int(json_get(status, "updatesReceived"), 0),
                         (int)json_int(json_get(status, "updatesRequired"), 0));

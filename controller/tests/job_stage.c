@@ -253,9 +253,11 @@ size_t job_stage_tasks(void)
 
 const char *job_stage_told(void)
 {
-    const cJSON *status = json_get(job_stage_get(&KIND_PROPELLERJOB, "job"), "status");
+    const cJSON *job = job_stage_get(&KIND_PROPELLERJOB, "job");
+    const cJSON *status = json_get(job, "status");
     const cJSON *progress = condition_get(json_get(status, "conditions"), "Progressing");
 
+    staged_expect_kstatus(job);
     return arena_printf(jobs.arena, "%s %d %d %d %d; %s %s",
                         json_string(json_get(status, "phase"), "-"),
                         (int)json_int(json_get(status, "taskCount"), -1),

@@ -1,5 +1,7 @@
 #include "controller/tests/staged.h"
 
+#include "common/base/str.h"
+#include "common/kube/conditions.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 
@@ -83,6 +85,38 @@ int staged_failure(enum fault fault, bool *dead, void *ctx, struct arena *arena,
     if (fault == FAULT_CRASH_AFTER)
         (void)fake_api_roundtrip(ctx, arena, request, ret, err);
     return error_set(err, ERROR_UNAVAILABLE, "dead");
+}
+
+const char *staged_kstatus(struct arena *arena, const cJSON *object)
+{
+    const cJSON *conditions = json_path(object, "status", "conditions", NULL);
+    const cJSON *reconciling = condition_get(conditions, "Reconciling");
+    const cJSON *stalled = condition_get(conditions, "Stalled");
+    const cJSON *shown = reconciling ? reconciling : stalled;
+
+    ck_assert(!reconciling || !stalled);
+    if (!shown)
+        return "";
+    ck_assert_str_eq(json_string(json_get(shown, "status"), ""), "True");
+    return arena_printf(arena, "%s %s", json_string(json_get(shown, "type"), ""),
+                        json_string(json_get(shown, "reason"), ""));
+}
+
+void staged_expect_kstatus(const cJSON *object)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *phase = json_string(json_path(object, "status", "phase", NULL), "");
+    const char *expected = "Reconciling ";
+
+    if (str_is_empty(phase))
+        return; /* it has not been written yet */
+    if (str_equal(phase, "Completed"))
+        expected = "";
+    else if (str_equal(phase, "Failed"))
+        expected = "Stalled ";
+    ck_assert_msg(str_is_empty(expected) == str_is_empty(staged_kstatus(arena, object)) &&
+                      str_has_prefix(staged_kstatus(arena, object), expected),
+                  "%s: '%s'", phase, staged_kstatus(arena, object));
 }
 
 struct kube_name staged_name(const char *name)

@@ -25,6 +25,12 @@ int staged_failure(enum fault fault, bool *dead, void *ctx, struct arena *arena,
                    const struct http_request *request, struct http_response *ret,
                    struct error *err);
 
+/* "Reconciling NoCandidates", "Stalled DeviceError": what kstatus reads of the object; "" if it reads neither. Fails the
+ * test if it has both. */
+const char *staged_kstatus(struct arena *arena, const cJSON *object);
+/* Fails the test unless this agrees with the phase of a written object of a kind that ends as Completed or Failed. */
+void staged_expect_kstatus(const cJSON *object);
+
 struct kube_name staged_name(const char *name); /* in the namespace "default" */
 /* The object as it is, with another spec or status if one is given; generation moves with the spec. */
 void staged_put(struct fake_api *api, const struct kube_kind *kind, const char *name,

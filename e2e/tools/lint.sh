@@ -36,7 +36,7 @@ controller/device     common/base/ common/json/ common/api/ common/kube/object.h
 controller/events     common/runtime/events.h common/api/reasons.def common/api/reasons.h
 controller/workload   common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/guarded_patch.h common/kube/kinds.h common/kube/object.h common/kube/owner.h common/kube/watch.h controller/device/
 controller/scheduler  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h common/runtime/metrics.h common/runtime/store.h controller/workload/
-controller/task/plan  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h controller/device/ controller/workload/ controller/scheduler/ controller/events/
+controller/task/plan  common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/kstatus.h common/kube/object.h controller/device/ controller/workload/ controller/scheduler/ controller/events/
 controller/cache      common/base/ common/json/ common/api/ common/kube/ common/runtime/store.h controller/device/ controller/task/plan/
 controller/bridge     common/base/ common/json/ common/api/ common/kube/object.h common/net/mqtt.h common/runtime/mailbox.h common/runtime/metrics.h common/runtime/store.h common/runtime/thread.h common/runtime/workqueue.h controller/device/ controller/cache/
 controller/shared     common/base/ common/json/ common/api/ common/kube/ common/net/mqtt.h common/runtime/ certs/options.h controller/device/ controller/scheduler/ controller/bridge/ controller/module/

@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/kube/kstatus.h"
 
 #define MAX_MESSAGE 1024
 
@@ -26,6 +27,20 @@ const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *con
     arena_own(subject->arena, list, json_free);
     condition_set(list, &condition, subject->now_us);
     return list;
+}
+
+const cJSON *plan_kstatus(const struct plan_subject *subject, const cJSON *conditions)
+{
+    bool failed = condition_is(conditions, "Failed", CONDITION_TRUE);
+    enum kstatus kstatus = KSTATUS_IN_PROGRESS;
+
+    if (failed)
+        kstatus = KSTATUS_FAILED;
+    else if (condition_is(conditions, "Complete", CONDITION_TRUE))
+        kstatus = KSTATUS_CURRENT;
+    return kstatus_conditions(subject->arena, conditions, kstatus,
+                              failed ? "Failed" : "Progressing", subject->generation,
+                              subject->now_us);
 }
 
 enum reason plan_condition_reason(const cJSON *conditions, const char *type)

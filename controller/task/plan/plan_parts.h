@@ -23,6 +23,10 @@ const cJSON *plan_condition(const struct plan_subject *subject, const cJSON *con
                             const char *type, enum condition_status status, enum reason reason,
                             const char *message);
 
+/* Returns the same list with what kstatus reads (common/kube/kstatus.h), for a kind with the conditions
+ * Complete, Failed and Progressing. */
+const cJSON *plan_kstatus(const struct plan_subject *subject, const cJSON *conditions);
+
 /* Returns the reason of the stored condition; REASON_NONE if it is not there. */
 enum reason plan_condition_reason(const cJSON *conditions, const char *type);
 

@@ -6,6 +6,8 @@
 
 #include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/kube/kstatus.h"
+#include "controller/task/plan/plan_parts.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_retry_plan.h"
 #include "controller/task/plan/task_schedule_plan.h"
@@ -38,6 +40,29 @@ void task_condition(struct arena *arena, const struct task_observed *observed,
 
     plan->status.conditions = arena_own(arena, list, json_free);
     condition_set(list, &condition, observed->now_us);
+}
+
+static enum kstatus kstatus_of(const struct task *task)
+{
+    const struct task_status *status = &task->status;
+    bool serves = task->spec.daemon && status->phase == TASK_RUNNING;
+    bool rests = task_awaits_schedule(task) &&
+                 plan_condition_reason(status->conditions, "Scheduled") == REASON_SCHEDULE;
+
+    if (status->phase == TASK_FAILED)
+        return condition_is(status->conditions, "Failed", CONDITION_FALSE) ? KSTATUS_IN_PROGRESS
+                                                                           : KSTATUS_FAILED;
+    return task_is_final(status->phase) || serves || rests ? KSTATUS_CURRENT : KSTATUS_IN_PROGRESS;
+}
+
+void task_show_kstatus(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
+{
+    const struct task task = { .spec = observed->task.spec, .status = plan->status };
+    const char *cause = plan->status.phase == TASK_FAILED ? "Failed" : "Scheduled";
+
+    plan->status.conditions = kstatus_conditions(arena, plan->status.conditions, kstatus_of(&task),
+                                                 cause, observed->generation, observed->now_us);
 }
 
 static void drop_condition(struct arena *arena, struct task_plan *plan, const char *type)

@@ -56,3 +56,8 @@ void task_requeue_at(const struct task_observed *observed, struct task_plan *pla
 void task_condition(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan, const char *type, enum condition_status status,
                     enum reason reason, const char *message);
+/* Adds to the planned status what kstatus reads (common/kube/kstatus.h). A Task is in progress until it
+ * ends, runs as a daemon, or waits for the next time of its schedule. It is called when the status is
+ * about to be written, and a status is never written for this alone. */
+void task_show_kstatus(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan);
