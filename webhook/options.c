@@ -2,12 +2,10 @@
 
 #include "common/api/validate.h"
 #include "common/base/str.h"
+#include "common/runtime/program.h"
 
 #define TEXT(constant) EXPANDED(constant)
 #define EXPANDED(text) #text
-
-static const char *const LOG_LEVELS[] = { "trace", "debug", "info", "warn", "error", NULL };
-static const char *const LOG_FORMATS[] = { "json", "text", NULL };
 
 #define OPTION(flag, kind, member, value)                                                          \
     .name = (flag), .type = (kind), .offset = offsetof(struct webhook_settings, member),           \
@@ -32,10 +30,7 @@ static const struct option OPTIONS[] = {
       .value_name = "ADDRESS", .help = "address of /metrics; 0 turns it off" },
     { OPTION("health-probe-bind-address", OPTION_STRING, health_address, ":8081"),
       .value_name = "ADDRESS", .help = "address of /healthz and /readyz; 0 turns it off" },
-    { OPTION("log-level", OPTION_CHOICE, log_level, "info"), .choices = LOG_LEVELS,
-      .help = "lowest level that is logged" },
-    { OPTION("log-format", OPTION_CHOICE, log_format, "json"), .choices = LOG_FORMATS,
-      .help = "format of a log line" },
+    PROGRAM_LOG_OPTIONS(struct webhook_settings),
 };
 
 int webhook_options_parse(struct arena *arena, int argc, char *const *argv,

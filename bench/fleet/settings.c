@@ -6,6 +6,7 @@
 
 #include "common/base/str.h"
 #include "common/runtime/options.h"
+#include "common/runtime/program.h"
 
 #define HOUR_MS 3600000
 #define MAX_DEVICES 1000000
@@ -16,9 +17,6 @@
     .fallback = (value)
 #define COUNT(most) .value_name = "N", .min = 0, .max = (most)
 #define PERCENT .value_name = "PERCENT", .min = 0, .max = 100
-
-static const char *const LEVELS[] = { "debug", "info", "warn", "error", NULL };
-static const char *const FORMATS[] = { "json", "text", NULL };
 
 static const struct option OPTIONS[] = {
     { OPTION("broker", OPTION_STRING, broker, NULL), .value_name = "HOST:PORT",
@@ -82,10 +80,7 @@ static const struct option OPTIONS[] = {
       .help = "file for counts in JSON, written twice a second" },
     { OPTION("journal", OPTION_STRING, journal, NULL), .value_name = "FILE",
       .help = "file with a line of JSON for each start and each result" },
-    { OPTION("log-level", OPTION_CHOICE, log_level, "info"), .choices = LEVELS,
-      .help = "lowest level that is logged" },
-    { OPTION("log-format", OPTION_CHOICE, log_format, "text"), .choices = FORMATS,
-      .help = "format of a log line" },
+    PROGRAM_LOG_OPTIONS(struct fleet_settings),
 };
 
 static int missing(const char *flag, struct error *err)

@@ -1,5 +1,7 @@
 #include "common/runtime/program.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,4 +64,61 @@ TEST(log_has_the_level_and_the_format_of_the_options)
     ck_assert_ptr_null(strstr(text, "not this"));
     ck_assert_ptr_nonnull(strstr(text, "but this"));
     ck_assert_ptr_null(strchr(text, '{'));
+}
+
+/* Standard error is a terminal from here on, for a forked test. Returns its other end. */
+static int open_terminal(void)
+{
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+
+    ck_assert_int_ge(terminal, 0);
+    ck_assert_int_eq(grantpt(terminal), 0);
+    ck_assert_int_eq(unlockpt(terminal), 0);
+    int other = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    ck_assert_int_ge(dup2(other, STDERR_FILENO), 0);
+    return terminal;
+}
+
+static const char *line_of(int terminal)
+{
+    char line[512];
+    ssize_t len = read(terminal, line, sizeof(line)); /* a terminal hands over a line at a time */
+
+    ck_assert_int_gt(len, 0);
+    return arena_strndup(arena, line, (size_t)len);
+}
+
+TEST(person_at_a_terminal_reads_text)
+{
+    int terminal = open_terminal();
+    struct error err = { 0 };
+    int r = error_set(&err, ERROR_INVALID, "'x' has no users: run init first");
+
+    program_configure_log("info", "auto");
+    log_info("hello", NULL);
+    ck_assert_ptr_null(strchr(line_of(terminal), '{'));
+    ck_assert_int_eq(program_end("prog", r, &err), 1);
+    ck_assert_str_eq(line_of(terminal), "prog: 'x' has no users: run init first\r\n");
+}
+
+static const struct {
+    const char *format;
+    bool json;
+} OTHERS[] = { { "auto", true }, { "json", true }, { "text", false } };
+
+TEST_EACH(program_that_reads_gets_json_unless_text_is_asked_for, OTHERS)
+{
+    capture_start(STDERR_FILENO);
+    program_configure_log("info", OTHERS[_i].format);
+    log_info("hello", NULL);
+    ck_assert(!strchr(capture_text(arena), '{') == !OTHERS[_i].json);
+}
+
+TEST(person_who_asks_for_json_gets_it)
+{
+    int terminal = open_terminal();
+
+    program_configure_log("info", "json");
+    log_info("hello", NULL);
+    ck_assert_ptr_nonnull(strchr(line_of(terminal), '{'));
 }

@@ -8,12 +8,10 @@
 
 #include "common/base/str.h"
 #include "common/net/mqtt.h"
+#include "common/runtime/program.h"
 #include "controller/scheduler/scheduler.h"
 
 #define MAX_WORKERS 64
-
-static const char *const LOG_LEVELS[] = { "trace", "debug", "info", "warn", "error", NULL };
-static const char *const LOG_FORMATS[] = { "json", "text", NULL };
 
 #define OPTION(flag, kind, member, value)                                                          \
     .name = (flag), .type = (kind), .offset = offsetof(struct controller_settings, member),        \
@@ -34,10 +32,7 @@ static const struct option OPTIONS[] = {
               "Lease; 0 or less is no limit" },
     { OPTION("kube-api-burst", OPTION_INT, kube_api_burst, "30"), .min = 1, .max = 10000,
       .help = "number of requests that may exceed --kube-api-qps at once" },
-    { OPTION("log-level", OPTION_CHOICE, log_level, "info"), .choices = LOG_LEVELS,
-      .help = "lowest level that is logged" },
-    { OPTION("log-format", OPTION_CHOICE, log_format, "json"), .choices = LOG_FORMATS,
-      .help = "format of a log line" },
+    PROGRAM_LOG_OPTIONS(struct controller_settings),
 
     { OPTION("leader-elect", OPTION_BOOL, leader_elect, "true"),
       .help = "act only while holding the Lease" },

@@ -200,7 +200,7 @@ static const struct {
     { "--webhook-certificate-lifetime 2h --webhook-ca-lifetime 1h",
       "--webhook-certificate-lifetime: must not be longer than --webhook-ca-lifetime" },
     { "--log-level loud", "--log-level: 'loud' is not one of trace, debug, info, warn, error" },
-    { "--log-format xml", "--log-format: 'xml' is not one of json, text" },
+    { "--log-format xml", "--log-format: 'xml' is not one of auto, json, text" },
     { "--leader-elect=maybe", "--leader-elect: 'maybe' is neither true nor false" },
     { "--kube-api-burst 0", "--kube-api-burst: '0' is out of range (1 to 10000)" },
     { "--status-refresh-qps 0", "--status-refresh-qps: '0' is out of range (1 to 10000)" },

@@ -42,7 +42,7 @@ TEST(without_flags_the_defaults_are_those_of_the_manifests)
     ck_assert_int_eq(settings.workers, 2);
     ck_assert_int_eq(settings.request_timeout_ms, 10000);
     ck_assert_str_eq(settings.log_level, "info");
-    ck_assert_str_eq(settings.log_format, "json");
+    ck_assert_str_eq(settings.log_format, "auto");
 }
 
 static const char *const BAD[] = {
