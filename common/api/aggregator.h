@@ -1,4 +1,5 @@
-/* How the updates of a round become one model; shared by FederatedJob and TrainingRound. */
+/* The settings by which the updates of a round become one model; FederatedJob and TrainingRound
+ * share them. */
 #pragma once
 
 #include "common/json/codec.h"
@@ -12,6 +13,6 @@ extern const struct json_struct AGGREGATOR;
 #define AGGREGATOR_DEFAULT "fedavg"
 #define ROUND_DEFAULT_TIMEOUT_SECONDS 600
 
-/* What is to be used: the algorithm if it is known, otherwise the default. NULL is fine. */
+/* Returns the algorithm if it is known, otherwise the default. NULL is fine. */
 const char *aggregator_algorithm(const struct aggregator *aggregator);
 bool aggregator_is_known(const char *algorithm);

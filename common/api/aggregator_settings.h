@@ -13,11 +13,11 @@ enum aggregator_algorithm_id {
     AGGREGATOR_KRUM,
 };
 
-/* config.maxSamples: 1 .. AGGREGATOR_MAX_SAMPLES; what a participant claims beyond it counts as this.
- * config.trim (trimmed-mean): 0 <= trim < 0.5, the share that is cut at each end.
- * config.byzantine (krum): 0 .. 498, how many participants may be hostile; -1, not set: as many as the
- * algorithm can bear.
- * config.mu (fedavg, FedProx): a number >= 0 that devices get as FL_PROXIMAL_MU; NULL text: none. */
+/* config.maxSamples: 1 .. AGGREGATOR_MAX_SAMPLES; a participant that claims more counts with
+ * this number. config.trim (trimmed-mean): 0 <= trim < 0.5, the share that is cut at each end.
+ * config.byzantine (krum): 0 .. 498, the number of participants that may be hostile; -1, not
+ * set: as many as the algorithm can bear. config.mu (fedavg, FedProx): a number >= 0 that
+ * devices get as FL_PROXIMAL_MU; NULL text: none. */
 #define AGGREGATOR_MAX_SAMPLES 1000000000000
 #define AGGREGATOR_DEFAULT_MAX_SAMPLES 1000000
 #define AGGREGATOR_DEFAULT_TRIM 0.2
@@ -30,8 +30,9 @@ struct aggregator_settings {
     const char *proximal_mu; /* as it was written, in the arena; NULL: none */
 };
 
-/* aggregator NULL: all defaults. Unknown algorithms and unusable values count as not set; problem, if
- * not NULL, is told of each: field "algorithm" or "config.trim", and what it must be. */
+/* aggregator NULL: all defaults. Unknown algorithms and unusable values count as not set.
+ * problem, if not NULL, is called for each of them: field is "algorithm" or "config.trim", and
+ * message says what it must be. */
 typedef void aggregator_problem_fn(void *ctx, const char *field, const char *message);
 void aggregator_settings_read(struct arena *arena, const struct aggregator *aggregator,
                               aggregator_problem_fn *problem, void *ctx,

@@ -1,10 +1,10 @@
-/* What the five kinds have in common when an object is read. */
+/* This module reads the members that all five kinds have in common. */
 #pragma once
 
 #include "common/json/codec.h"
 
 /*
- * Reads "spec" and "status" of a whole object into the structs of the tables; what is absent
+ * Reads "spec" and "status" of a whole object into the structs of the tables; an absent member
  * becomes all zero. Nothing is written on failure. Errors name the path: "spec.priority: must be
  * …".
  */

@@ -1,4 +1,4 @@
-/* What an absent field is set to when an object is written: as operations of a JSON Patch. */
+/* This module sets absent fields when an object is written, as operations of a JSON Patch. */
 #pragma once
 
 #include "common/json/jsonpatch.h"

@@ -1,5 +1,5 @@
-/* What a Proplet of dialect embedded, a microcontroller, takes of a Task; beyond that it computes something
- * else without a word (the Propeller MQTT contract, sections 5.1 and 12). */
+/* The limits of a Task on a Proplet of dialect embedded, a microcontroller. Beyond them it
+ * computes something else without an error (the Propeller MQTT contract, sections 5.1 and 12). */
 #pragma once
 
 #include "common/api/task.h"

@@ -74,7 +74,7 @@ int federatedjob_decode(struct arena *arena, const cJSON *object, struct federat
 /* The value of "status"; owned by the arena. */
 cJSON *federatedjob_status_encode(struct arena *arena, const struct federatedjob_status *status);
 
-/* What an absent field means. */
+/* The values of absent fields. */
 #define FEDERATED_DEFAULT_HISTORY_LIMIT 3
 
 int64_t federatedjob_rounds(const struct federatedjob_spec *spec);          /* at least 1 */

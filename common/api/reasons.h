@@ -32,7 +32,7 @@ struct reason_row {
     unsigned kinds;   /* enum reason_kinds */
     enum reason_severity severity;
     const char *meaning;
-    const char *remedy; /* what the user does about it */
+    const char *remedy; /* the action of the user */
 };
 extern const struct reason_row REASON_TABLE[REASON_COUNT];
 

@@ -108,7 +108,7 @@ extern const char *const TASK_PHASE_NAMES[];
 
 /* Staying is allowed. */
 bool task_may_become(enum task_phase from, enum task_phase to);
-/* Completed, failed or skipped: nothing happens any more unless somebody or the clock asks. */
+/* Completed, failed or skipped: nothing happens any more unless a user or the clock asks. */
 bool task_is_final(enum task_phase phase);
 
 struct task_targets {
@@ -140,12 +140,13 @@ struct task_target {
     const char *reason;
     const cJSON *results; /* like error not in the cache */
     const char *error;
-    struct json_opt_int result_bytes; /* of what it answered; unset: it did not */
+    struct json_opt_int result_bytes; /* of its answer; unset: it has not answered */
     bool omitted;                     /* the answer is not kept */
     struct json_opt_int restarts;     /* of its device, under this attempt */
 };
 
-/* Its device may still compute it, and is to be told to stop when it is back. */
+/* An attempt that its device may still compute, and that must be stopped when the device is
+ * back. */
 struct lost_attempt {
     const char *proplet;   /* name of the Proplet object */
     const char *client_id; /* as assigned_client_id */
@@ -157,8 +158,7 @@ struct task_status {
     const char *assigned_proplet; /* name of the Proplet object */
     const char *
         assigned_proplet_uid; /* of that object: one that is made later under its name is another */
-    const char
-        *assigned_client_id; /* which of its devices, where each pod is one; NULL: its only */
+    const char *assigned_client_id; /* the device, where each pod is one; NULL: its only one */
     int64_t created_at_us;
     int64_t scheduled_at_us; /* with microseconds: it orders the assignments */
     int64_t started_at_us;
@@ -194,8 +194,8 @@ struct task {
 extern const struct json_struct TASK_SPEC;
 extern const struct json_struct TASK_STATUS;
 
-/* object: a whole Task; spec and status may be absent. *ret borrows from it. What the Go operator of the
- * group began, which counts no attempts, is attempt 1: its id is the same. */
+/* object: a whole Task; spec and status may be absent. *ret borrows from it. The Go operator of
+ * the group counts no attempts, so a run that it began is attempt 1: its id is the same. */
 int task_decode(struct arena *arena, const cJSON *object, struct task *ret,
                 struct error *err) MUST_CHECK;
 /* The value of "status"; owned by the arena. */
@@ -206,7 +206,7 @@ bool task_recurs(const struct task_spec *spec);
 /* Pending, and its run has not begun, or did not take place (finishedAt): the schedule will tell. */
 bool task_awaits_schedule(const struct task *task);
 
-/* What an absent field means. */
+/* The values of absent fields. */
 #define TASK_DEFAULT_PRIORITY 50
 #define TASK_DEFAULT_TIMEZONE "UTC"
 #define TASK_DEFAULT_BACKOFF_LIMIT 0
@@ -230,5 +230,5 @@ enum lost_policy task_lost_policy(const struct task_spec *spec);
 const char *task_pinned_proplet(const struct task_spec *spec);
 /* Whether a Linux device reports metrics while it runs the Task: the sign that its start arrived. */
 bool task_sends_metrics(const struct task_spec *spec);
-/* profile may be NULL; never less than a second, the least that a device can be told. */
+/* profile may be NULL. Never less than a second, the shortest interval that a start can carry. */
 int64_t task_monitoring_interval_ms(const struct monitoring_profile *profile);

@@ -1,4 +1,4 @@
-/* The tasks of a PropellerJob as a graph: who waits for whom. */
+/* The tasks of a PropellerJob as a graph of dependencies. */
 #pragma once
 
 #include "common/api/propellerjob.h"

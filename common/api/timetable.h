@@ -5,7 +5,7 @@
 #include "common/api/zone.h"
 
 /*
- * Times are what local clocks show. Where these jump:
+ * Times are those of local clocks. At a jump of these:
  *
  *   hours are restricted ("30 2 * * *")   a time that is jumped over: at the jump; one that comes
  *                                         twice: the first time only
@@ -27,6 +27,6 @@ bool timetable_next(const struct timetable *table, int64_t after_us, int64_t *re
 /* The last time after after_us and not after until_us; false: none. */
 bool timetable_last(const struct timetable *table, int64_t after_us, int64_t until_us,
                     int64_t *ret_us);
-/* How many there are between, at most limit. */
+/* Returns the number of times between them, at most limit. */
 size_t timetable_count(const struct timetable *table, int64_t after_us, int64_t until_us,
                        size_t limit);

@@ -1,4 +1,4 @@
-/* What the validators of the kinds share; for this folder only. */
+/* Helpers that the validators of the kinds share; for this folder only. */
 #pragma once
 
 #include "common/api/aggregator.h"
@@ -23,7 +23,7 @@ const void *validate_spec(const struct validation *validation, const struct json
 
 /* One workload, of a Task or within a PropellerJob. */
 void task_spec_validate(const struct spec_view *view, const struct task_spec *spec);
-/* What runs and is probably not meant. */
+/* Warns of settings that are valid and probably not meant. */
 void task_spec_advise(const struct spec_view *view, const struct task_spec *spec);
 
 /* Names and amounts that no pod can ask for: a warning. amounts: object, may be NULL. */

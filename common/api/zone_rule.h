@@ -34,5 +34,5 @@ struct zone_rule {
 
 /* The whole text must be a rule; false leaves *ret alone. */
 bool zone_rule_parse(const char *text, struct zone_rule *ret);
-/* What holds at this second, as far as the rule alone can tell. */
+/* Returns the offset at this second, as far as the rule alone can tell. */
 struct zone_span zone_rule_span(const struct zone_rule *rule, int64_t at_s);

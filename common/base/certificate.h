@@ -1,4 +1,4 @@
-/* What a certificate says about itself. */
+/* The validity and the names in a certificate. */
 #pragma once
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Which build this is: what `git describe` said, or what `make VERSION=` was told. Constant strings. */
+/* The version of this build: of `git describe`, or of `make VERSION=`. Constant strings. */
 #pragma once
 
 /* Prefixes of the names of metrics and environment variables. */

@@ -6,9 +6,9 @@
 #include "common/json/yaml.h"
 
 /*
- * Objects one behind the other; a line with "---" may stand before each, and counts as a document where
- * two follow each other. One that is no JSON ends it. In memory is one item of "items", and beside it
- * the object without its items: each of at most 16 MiB.
+ * Reads objects that follow each other. A line with "---" may stand before each, and counts as a
+ * document where two follow each other. Anything that is no JSON ends the stream with an error. One
+ * item of "items" is in memory, and beside it the object without its items: each of at most 16 MiB.
  */
 int json_stream_read(struct input *input, yaml_take_fn *take, void *ctx,
                      struct error *err) MUST_CHECK;

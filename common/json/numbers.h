@@ -31,7 +31,7 @@ int json_numbers_read(struct arena *arena, struct json_slice value, size_t max,
  * is not one of so many numbers. The values must be finite. */
 bool json_numbers_print(const struct json_numbers *numbers, struct buf *out) MUST_CHECK;
 
-/* How many numbers the shape is of; false: it is none. */
+/* Returns the number of numbers in the shape; false: it is no shape. */
 bool json_numbers_count(const char *shape, size_t *ret);
 
 /* The same double reads it back; 15 significant digits where they do, 16 or 17 otherwise, no zeros at

@@ -4,14 +4,14 @@
 #include "common/json/json.h"
 
 /*
- * What json_parse promises about a text, apart from keys: cJSON alone would accept 01, control
- * characters in strings, trailing bytes. ERROR_INVALID with the position; the text itself is never
- * in the message, it may hold secrets.
+ * Checks a text for all that json_parse promises, apart from keys: cJSON alone would accept 01,
+ * control characters in strings, trailing bytes. ERROR_INVALID with the position; the text itself
+ * is never in the message, because it may hold secrets.
  */
 int json_scan(const char *text, size_t len, struct error *err) MUST_CHECK;
 
-/* The same of all that is JSON: what json_scan refuses of it for the sake of this program is named in
- * *ret_beyond, as what it expected ("at most 100 levels"). NULL: nothing. */
+/* The same for all that is JSON. If json_scan refuses the text only for the sake of this
+ * program, *ret_beyond says what it expected ("at most 100 levels"). NULL: nothing. */
 int json_scan_legal(const char *text, size_t len, const char **ret_beyond,
                     struct error *err) MUST_CHECK;
 

@@ -19,7 +19,7 @@ int yaml_parse_at_most(struct arena *arena, const char *text, size_t len, size_t
 int yaml_parse_all(struct arena *arena, const char *text, size_t len, const cJSON **ret,
                    struct error *err) MUST_CHECK;
 
-/* Where an object stands in a stream; all count from 1. */
+/* The place of an object in a stream; all count from 1. */
 struct yaml_place {
     size_t document;
     size_t item; /* of the list "items" at the top of the document; 0: the document itself */
@@ -29,10 +29,10 @@ struct yaml_place {
 typedef int yaml_take_fn(void *ctx, const struct yaml_place *place, cJSON *object,
                          struct error *err);
 /*
- * A stream of any length: each document is handed over when it was read, and so is each item of the
- * list "items" of a document (kubectl's List), which is empty in the document itself, that comes after
- * them. So one of them is in memory, of at most 16 MiB. Empty documents count, and are not handed over.
- * What begins as JSON does is read as JSON up to the end, with all that JSON allows and YAML does not;
- * its objects may stand one behind the other, or have --- between them.
+ * Reads a stream of any length: hands each document over when it was read, and each item of the
+ * list "items" of a document (kubectl's List). The document itself comes after its items, with an
+ * empty list. So one of them is in memory, of at most 16 MiB. Empty documents count, and are not
+ * handed over. A text that begins as JSON is read as JSON up to the end, with all that JSON allows
+ * and YAML does not; its objects may follow each other, or have --- between them.
  */
 int yaml_read(FILE *file, yaml_take_fn *take, void *ctx, struct error *err) MUST_CHECK;

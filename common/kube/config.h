@@ -1,4 +1,4 @@
-/* Where the API server is and who we are: from a kubeconfig or from inside a pod. */
+/* The address of the API server and our identity: from a kubeconfig or from inside a pod. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,9 +7,9 @@
 #include "common/base/error.h"
 
 /*
- * PEM is held in memory whatever the source, so that a bad file is told at start, with its name,
- * and never later. A token file is read again at most once a second, as bound tokens rotate within
- * the hour; while it cannot be read, the last token goes on being used.
+ * PEM is held in memory whatever the source, so that a bad file is reported at start, with its
+ * name, and never later. A token file is read again at most once a second, as bound tokens rotate
+ * within the hour; while it cannot be read, the last token goes on being used.
  */
 struct kube_config;
 struct clock;
@@ -67,8 +67,8 @@ struct kube_token_source {
     void (*refuse)(void *ctx, const char *token);
 };
 /*
- * Somebody else at the API server of base: its address, authorities and proxy, none of its
- * credentials. What the source points to must outlive it. ERROR_INVALID: tokens would leave the
+ * Another identity at the API server of base: its address, authorities and proxy, none of its
+ * credentials. The memory of the source must outlive it. ERROR_INVALID: tokens would leave the
  * machine without TLS, or there is no server.
  */
 int kube_config_create_as(const struct kube_config *base, const struct kube_token_source *source,

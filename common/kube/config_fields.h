@@ -46,5 +46,5 @@ int config_check_pem(const char *subject, enum config_pem what, const char *text
 int config_read_token(struct kube_config *config, struct error *err) MUST_CHECK;
 bool config_is_token(const char *text);
 bool config_is_loopback(const char *server); /* its URL names this machine */
-/* Nobody else can read what is sent to this server. */
+/* Returns whether the bytes that go to this server are safe from other readers. */
 bool config_is_private(const char *server);

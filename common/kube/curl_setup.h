@@ -1,5 +1,5 @@
-/* What every libcurl handle towards the API server has in common: address, TLS, token, keep-alive.
- */
+/* The settings that every libcurl handle towards the API server has in common: address, TLS,
+ * token, keep-alive. */
 #pragma once
 
 #include "common/kube/config.h"
@@ -14,7 +14,7 @@ void curl_setup_destroy(struct curl_setup *setup);
  * A new handle (curl_handle_create), NULL when libcurl refuses: with TLS from memory, proxy, HTTP/2 on a
  * shared connection (PIPEWAIT) and TCP keep-alive. setup must outlive it.
  */
-/* A peer that acknowledges nothing for so long is dead: its connection ends, with all streams. */
+/* A peer that acknowledges nothing for this time is dead: its connection ends, with all streams. */
 #define CURL_SETUP_DEAD_PEER_MS 30000
 CURL *curl_setup_handle(const struct curl_setup *setup);
 

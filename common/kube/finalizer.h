@@ -1,5 +1,5 @@
-/* Adding and removing one finalizer, bound to the version that was read: never the list of somebody
- * else. */
+/* This module adds and removes one finalizer, bound to the version that was read. It never
+ * writes a list that another client has changed meanwhile. */
 #pragma once
 
 #include "common/kube/client.h"

@@ -6,8 +6,8 @@
 
 /*
  * read: the object as it was read; of it the patch knows the labels and the one member that it is
- * about ("status", "data"). A changed version is a conflict, another uid makes the patch invalid. There is an
- * operation in every case: whoever has nothing to change sends nothing.
+ * about ("status", "data"). A changed version is a conflict, another uid makes the patch invalid.
+ * There is always an operation: a caller that has nothing to change sends nothing.
  */
 struct json_patch *guarded_patch_create(struct arena *arena, const cJSON *read, const char *member);
 /* The reply is dropped. An object that is gone is a conflict as well: it was read. */

@@ -13,7 +13,7 @@
 
 struct arena;
 
-/* What kstatus calls the object, if it says no more than this. */
+/* The state of an object as kstatus names it, if it has no other sign. */
 enum kstatus { KSTATUS_IN_PROGRESS, KSTATUS_CURRENT, KSTATUS_FAILED };
 
 /*

@@ -1,5 +1,5 @@
-/* This module stores JSON text in less space: what objects of a kind have in common becomes one
- * byte, and times and uids have half a byte for each digit. */
+/* This module stores JSON text in less space: a piece that objects of a kind have in common
+ * becomes one byte, and times and uids have half a byte for each digit. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What the API server answers, as errors, objects and items. Inside of client.c. */
+/* This module reads answers of the API server: errors, objects and items. For client.c only. */
 #pragma once
 
 #include "common/kube/client.h"

@@ -1,4 +1,5 @@
-/* What the API server means by a refusal: HTTP status and Status object -> error. */
+/* This module translates a refusal of the API server, an HTTP status and a Status object, to an
+ * error. */
 #pragma once
 
 #include "common/json/json.h"

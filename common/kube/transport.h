@@ -44,7 +44,7 @@ void transport_destroy(
     struct transport *transport); /* no thread is in transport_roundtrip any more */
 void transport_cancel(
     struct transport *transport); /* requests under way and later ones end with ERROR_CANCELED */
-/* Any thread: closes connections that nobody has used for so long, all but the freshest, which the
+/* Any thread: closes connections that were idle for this time, all but the freshest, which the
  * next request finds ready. They cost about 100 KiB each. */
 void transport_close_idle(struct transport *transport, uint32_t idle_ms);
 http_roundtrip_fn transport_roundtrip; /* ctx: struct transport * */

@@ -123,9 +123,9 @@ void watch_loop_add(struct watch_loop *loop,
                     struct watch_machine *machine); /* before start, borrowed */
 int watch_loop_start(struct watch_loop *loop, struct error *err) MUST_CHECK;
 void watch_loop_stop(struct watch_loop *loop); /* joins */
-/* After a write to an API in this process, on the writer's thread: returns when the sinks have been told of it, but
- * after SETTLE_MS at the latest. So the next reconcile does not act on a cache that is older than the write. With a
- * server it does nothing. */
+/* After a write to an API in this process, on the writer's thread: returns when the sinks have
+ * seen it, but after SETTLE_MS at the latest. So the next reconcile does not act on a cache that
+ * is older than the write. With a server it does nothing. */
 void watch_loop_settle(struct watch_loop *loop);
 /* Copies the problem of the first machine that has one; false: none. Any thread. */
 bool watch_loop_problem(struct watch_loop *loop, char *ret, size_t size);

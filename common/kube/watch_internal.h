@@ -1,4 +1,4 @@
-/* What the two halves of the watch machine share: watch_machine.c decides on requests,
+/* The state that the two halves of the watch machine share: watch_machine.c decides on requests,
  * watch_reply.c reads replies. */
 #pragma once
 
@@ -6,20 +6,20 @@
 #include "common/json/json_splitter.h"
 #include "common/kube/watch.h"
 
-/* Where the next list begins. */
+/* The version at which the next list begins. */
 enum list_start {
-    LIST_CACHED, /* whatever the API server has at hand: the first one */
-    LIST_KNOWN,  /* not older than what was told */
+    LIST_CACHED, /* any version that the API server has at hand: the first list */
+    LIST_KNOWN,  /* not older than the events so far */
     LIST_FRESH   /* the newest there is */
 };
 
-/* What has come of the transfer under way. */
+/* The state of the transfer under way. */
 struct watch_reply {
     bool begun;         /* a 200 */
     bool complete;      /* a page of a list, to its end */
     bool told;          /* an event or a bookmark */
     bool list_next;     /* a change was passed over */
-    struct error error; /* what the feed ended with */
+    struct error error; /* the error that ended the feed */
 };
 
 struct watch_machine {
@@ -28,7 +28,7 @@ struct watch_machine {
     char *label_selector;
     char *field_selector;
     char *resource;
-    struct buf paths; /* what the lists below point into */
+    struct buf paths; /* the memory of the lists below */
     const char *unread_of_event[JSON_MAX_UNREAD + 1];
     const char *unread_of_item[JSON_MAX_UNREAD + 1];
     const char *texts_of_event[JSON_MAX_TEXTS + 1];
@@ -39,9 +39,9 @@ struct watch_machine {
     bool watching; /* otherwise listing */
     enum list_start start;
     char *page;        /* continue token; NULL: the first page is next */
-    bool in_set;       /* INIT was told, INIT_DONE was not */
+    bool in_set;       /* after INIT, before INIT_DONE */
     char *set_version; /* of the first page of the set */
-    char *version;     /* everything up to it has been told; NULL: nothing yet */
+    char *version;     /* all events up to it were passed on; NULL: none yet */
 
     char *path;
     struct watch_reply reply;

@@ -1,4 +1,4 @@
-/* One HTTP request to anybody but the API server: bytes there, bytes back. */
+/* One HTTP request to any server but the API server: bytes there, bytes back. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* What the files of the HTTP server share. */
+/* Declarations that the files of the HTTP server share. */
 #pragma once
 
 #include <microhttpd.h>
@@ -10,10 +10,10 @@
 #include "common/base/buf.h"
 #include "common/net/http_server.h"
 
-/* How often deadlines are looked at: an eighth of the time-out, within these. */
+/* Deadlines are checked at this interval: an eighth of the time-out, within these limits. */
 #define HTTP_MIN_TICK_MS 5
 #define HTTP_MAX_TICK_MS 500
-/* And while the server stops: somebody waits for that. */
+/* The interval while the server stops, when the process waits for it. */
 #define HTTP_STOP_TICK_MS 20
 
 /* http_pair.c; NULL: no TLS, which all of them accept. Any thread. */
@@ -27,9 +27,10 @@ void http_pair_unref(struct http_pair *pair);
 void http_pair_use(struct http_pair *pair, struct MHD_Connection *mhd);
 
 /*
- * A thread of libmicrohttpd. Its time stands still while a handler keeps it, because that is the server's
- * time and no client's: deadlines are in it. Counted by its connections, not the thread's own: where each has
- * one, a connection is told to have ended after its thread has gone. With the server's lock.
+ * A thread of libmicrohttpd. Its time stands still while a handler keeps it, because that is the
+ * server's time and no client's: deadlines are in it. It is counted by its connections, not by
+ * itself: where each connection has a thread, the end of a connection is reported after its thread
+ * has gone. With the server's lock.
  */
 struct http_thread {
     struct http_thread *next;
@@ -39,7 +40,7 @@ struct http_thread {
     int64_t handled_ms; /* by all handlers before */
 };
 
-/* What a request waits for: its connection is suspended. */
+/* The resource for which a request waits: its connection is suspended. */
 enum http_waits { HTTP_WAITS_NOT, HTTP_WAITS_FOR_ROOM, HTTP_WAITS_FOR_ANSWER };
 
 /*
@@ -49,8 +50,8 @@ enum http_waits { HTTP_WAITS_NOT, HTTP_WAITS_FOR_ROOM, HTTP_WAITS_FOR_ANSWER };
  *            +-------- request answered ---+
  *
  * A stream is BUSY, and has a deadline only while a chunk of it is written.
- * While the server stops, whoever is not BUSY is cut, and whose request is not whole soon.
- * FRESH and IDLE are not busy; a FRESH one has its deadline already, an IDLE one has none.
+ * While the server stops, a connection is cut if it is not BUSY, or if its request is not whole
+ * soon. FRESH and IDLE are not busy; a FRESH one has its deadline already, an IDLE one has none.
  * libmicrohttpd says nothing about bytes before a request's headers are complete; the kernel's
  * count of received bytes does.
  */
@@ -62,7 +63,7 @@ struct http_connection {
     struct http_thread *thread; /* that serves it */
     bool busy, is_cut;
     bool is_stream; /* its answer is one */
-    bool is_whole;  /* its request: what is left is the answer */
+    bool is_whole;  /* its request: only the answer is left */
     bool is_known;  /* its client */
     int64_t accepted_ms;
     int64_t since_ms;    /* when it was accepted, or answered last */
@@ -92,7 +93,7 @@ struct http_server {
 
     pthread_mutex_t lock; /* for everything below */
     pthread_cond_t changed;
-    struct http_pair *pair; /* of what is accepted from now on */
+    struct http_pair *pair; /* of connections that are accepted from now on */
     int64_t pair_since_ms;
     struct http_connection *connections;
     size_t load;             /* of the connections */
@@ -125,7 +126,7 @@ void http_connection_changed(void *ctx, struct MHD_Connection *connection, void 
                              enum MHD_ConnectionNotificationCode code);
 struct http_connection *http_connection_of(struct MHD_Connection *mhd);
 void http_connection_set_busy(struct MHD_Connection *mhd, uint64_t request_id);
-void http_connection_set_read(struct MHD_Connection *mhd); /* what comes now is the next one */
+void http_connection_set_read(struct MHD_Connection *mhd); /* the next read is a new request */
 /* A chunk is to be sent, or has been. */
 void http_connection_set_streaming(struct MHD_Connection *mhd, bool sends);
 /* Waits for wake_fd, the end of the client or of the server. False: the end. */
@@ -155,12 +156,12 @@ bool http_wait(struct http_connection *connection, enum http_waits what);
 void http_wait_check(struct http_connection *connection,
                      int64_t now_ms); /* it waited for too long */
 void http_wait_end_all(
-    struct http_server *server); /* which is stopping, so that none waits from now on */
+    struct http_server *server); /* the server is stopping: no request waits from now on */
 /* Room for a body, in the order in which it was asked for. false: none now. */
 bool http_room_take(struct http_server *server, size_t len);
 void http_room_return(struct http_server *server, size_t len);
 
-/* http_stream.c. The stream is closed in any case; NULL: there is no memory for it. */
+/* http_stream.c. The stream is always closed; NULL: there is no memory for it. */
 struct MHD_Response *http_stream_create(const struct http_stream *stream,
                                         struct MHD_Connection *connection);
 

@@ -33,7 +33,7 @@ struct http_stream {
     uint32_t (*wait_ms)(void *ctx);
     /* Once, before the first next: from now on notify is called when there may be more. */
     void (*set_notify)(void *ctx, void (*notify)(void *notify_ctx), void *notify_ctx);
-    void (*close)(void *ctx); /* in any case; notify is not called after it */
+    void (*close)(void *ctx); /* always called; notify is not called after it */
 };
 
 #define HTTP_MAX_DROPPED (64u << 10)
@@ -64,7 +64,7 @@ typedef void http_handler_fn(void *ctx, struct arena *arena,
 /* Of a request: 0 if it is welcome, otherwise the status that refuses it. */
 typedef int http_admit_fn(void *ctx, struct arena *arena,
                           const struct http_server_request *request);
-/* How large the body of this request may be; max_body is above it. */
+/* Returns the limit of the body of this request; max_body is above it. */
 typedef size_t http_limit_fn(void *ctx, const struct http_server_request *request);
 /* Words and headers for what is refused with this status: admit's, 413 or 503. */
 typedef void http_refuse_fn(void *ctx, struct arena *arena,
@@ -77,9 +77,9 @@ struct http_server_options {
     http_admit_fn *admit;   /* asked before a body is taken; NULL: all are welcome */
     http_limit_fn *limit;   /* NULL: max_body */
     http_refuse_fn *refuse; /* NULL: plain text */
-    /* So long a body that admit refused is read and dropped, so that its client sees the answer; then it
-     * is cut. What announces more than HTTP_MAX_DROPPED, or nothing, is refused at once. 0: any body,
-     * as long as a request */
+    /* For this time a body that admit refused is read and dropped, so that its client sees the
+     * answer; then it is cut. A body that announces more than HTTP_MAX_DROPPED, or no length, is
+     * refused at once. 0: any body, as long as a request */
     uint32_t refused_ms;
     void *ctx;
     unsigned threads; /* 0: one */
@@ -91,12 +91,13 @@ struct http_server_options {
      * it has had a moment, is cut for one more, so that strangers are in the way of strangers only. 0: no limit of their own */
     unsigned max_strangers;
     size_t max_body; /* 413 above; 0: no body taken */
-    /* All bodies in progress, as they announce themselves (max_body if they do not), and those kept;
-     * at least max_body. What is above waits its turn, without being read: wait_ms at most, then 503.
-     * 0: max_connections × max_body */
+    /* All bodies in progress, as they announce themselves (max_body if they do not), and those
+     * kept; at least max_body. A body above this waits its turn, without being read: wait_ms at
+     * most, then 503. 0: max_connections × max_body */
     size_t max_bodies;
-    /* What announces itself as no larger needs none of that room, so that slow senders of much are in
-     * nobody's way: max_connections × small_body beside it. 0: every body needs room */
+    /* A body that announces at most this size needs none of that room, so that slow senders of
+     * large bodies hold up no small one: max_connections × small_body beside it. 0: every body
+     * needs room */
     size_t small_body;
     uint32_t wait_ms; /* for room, and again for an answer that comes later. 0: nothing waits */
     /* A whole request, from its first byte (of a new connection: from its accept) to the last one
@@ -113,16 +114,17 @@ struct http_server;
  * be bound. */
 int http_server_start(const struct http_server_options *options, struct http_server **ret,
                       struct error *err) MUST_CHECK;
-/* Since the stop was asked for, without what handlers took: so long a body is still read, and an answer sent. Then
- * they are cut. */
+/* The time since the stop was asked for, without that of handlers, in which a body is still
+ * read, and an answer sent. Then they are cut. */
 #define HTTP_STOP_BODY_MS 3000
 #define HTTP_STOP_ANSWER_MS 5000
-/* Answers requests that are whole, waits for bodies and for who reads an answer as above (and not beyond their
- * deadlines), and for nobody else: handshakes and headers that are not complete are cut, kept connections and
- * streams, too. Frees. NULL is fine. */
+/* Answers requests that are whole, waits for bodies and for readers of an answer as above (and
+ * not beyond their deadlines). Nothing else is waited for: handshakes and headers that are not
+ * complete are cut, kept connections and streams, too. Frees. NULL is fine. */
 void http_server_stop(struct http_server *server);
 unsigned http_server_port(const struct http_server *server);
-/* Any thread: the handler of this request, which said HTTP_LATER, is called again. Nobody waits: fine. */
+/* Any thread: the handler of this request, which returned HTTP_LATER, is called again. Nothing
+ * happens if no request waits. */
 void http_server_wake(struct http_server *server, uint64_t id);
 
 /* --- of a request, while it is handled or admitted --- */

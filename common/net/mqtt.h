@@ -23,8 +23,8 @@
  * publish, no subscription. If the write takes longer than the keep-alive the broker ends the
  * connection; when it is settled at last, there is a new one, and all of it comes again: wanted.
  */
-/* Payloads that are read before they are settled: at most so many bytes, and one message more. Whoever
- * keeps them has room for that. */
+/* Payloads that are read before they are settled: at most this many bytes, and one message more.
+ * A receiver that keeps them has room for that. */
 #define MQTT_BATCH_BYTES ((size_t)16 << 20)
 
 struct mqtt_options {
@@ -93,7 +93,8 @@ void mqtt_stop(struct mqtt *mqtt);
 
 /* Any thread. The set of filters is kept and subscribed again after every connect; at once if
  * connected. With settle the QoS is at most 1: of QoS 2 the broker keeps nothing to send again.
- * Who is granted a filter knows that the broker has left what he unsubscribed before. */
+ * A filter is granted only after the broker has handled all earlier unsubscriptions of this
+ * connection. */
 void mqtt_subscribe(struct mqtt *mqtt, const char *name, int qos);
 void mqtt_unsubscribe(struct mqtt *mqtt, const char *name);
 

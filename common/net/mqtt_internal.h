@@ -1,4 +1,4 @@
-/* What the files of one MQTT connection share. */
+/* Declarations that the files of one MQTT connection share. */
 #pragma once
 
 #include <pthread.h>
@@ -10,8 +10,8 @@
 #include "common/base/map.h"
 #include "common/net/mqtt.h"
 
-/* Publishes handed to the library and not finished: what mosquitto takes at once without queueing.
- */
+/* The number of publishes in the library that are not finished: mosquitto takes as many at once
+ * without queueing. */
 #define MQTT_IN_FLIGHT 20
 
 /* Filters asked for in one SUBSCRIBE: some kilobytes. */
@@ -35,7 +35,7 @@ TAILQ_HEAD(publish_queue, publish);
 
 struct flight {
     int mid;                 /* 0: free */
-    struct publish *publish; /* NULL: its thread did not wait so long */
+    struct publish *publish; /* NULL: its thread has stopped waiting */
     int64_t since_ms;
 };
 
@@ -51,14 +51,14 @@ struct mqtt {
 
     pthread_mutex_t lock; /* for everything below */
     bool running, stopping, connected;
-    bool canceled; /* nobody waits in mqtt_publish any more */
+    bool canceled; /* mqtt_publish has stopped waiting */
     char why[240];
     struct publish_queue queue;
     size_t waiting; /* threads in mqtt_publish */
     struct flight flights[MQTT_IN_FLIGHT];
     struct map *filters; /* filter -> struct filter */
     bool filters_changed;
-    int64_t retry_at_ms;      /* when refused filters are asked for again; 0: there are none */
+    int64_t retry_at_ms;      /* the time to ask again for refused filters; 0: there are none */
     int64_t retry_backoff_ms; /* until the time after that, without jitter */
 };
 
@@ -85,7 +85,7 @@ const char *mqtt_reason(const struct connection *connection, int rc); /* of the 
 
 /* mqtt_tls.c */
 struct ssl_ctx_st;
-/* Refers to the connection as long as it lives: what a handshake finds wrong goes to tls_problem. */
+/* Refers to the connection as long as it lives: an error of a handshake goes to tls_problem. */
 int mqtt_tls_context(struct connection *connection, struct ssl_ctx_st **ret,
                      struct error *err) MUST_CHECK;
 
@@ -94,25 +94,27 @@ int mqtt_tls_context(struct connection *connection, struct ssl_ctx_st **ret,
 bool mqtt_publish_hand_over(struct connection *connection);
 void mqtt_published(struct mqtt *mqtt, int mid);
 bool mqtt_publish_oldest(struct mqtt *mqtt, int64_t *ret_since_ms); /* false: none in flight */
-/* Not connected from now on: what is in flight ends with ERROR_TIMEOUT, what is queued as said. */
+/* Not connected from now on: publishes in flight end with ERROR_TIMEOUT, queued ones as the
+ * caller says. */
 void mqtt_publish_end(struct mqtt *mqtt, enum error_code unsent, const char *why);
 
 /* mqtt_subscribe.c */
-void mqtt_filters_reset(struct connection *connection, bool session_present); /* connected anew */
+void mqtt_filters_reset(struct connection *connection,
+                        bool session_present); /* after a new connection */
 /* Sends the next SUBSCRIBE or UNSUBSCRIBE, if one is due; a code of the library. */
 int mqtt_filters_ask(struct connection *connection);
 void mqtt_filters_granted(struct connection *connection, int mid, int count, const int *granted);
 void mqtt_filters_removed(struct connection *connection, int mid);
-void mqtt_filters_forget(struct connection *connection); /* what was asked for */
+void mqtt_filters_forget(struct connection *connection); /* the filters that were asked for */
 
-/* mqtt_serve.c: until the connection ends; says why. NULL: mqtt_stop was called, and the broker was
- * told. */
+/* mqtt_serve.c: runs until the connection ends, and returns why. NULL: mqtt_stop was called, and
+ * DISCONNECT was sent. */
 const char *mqtt_serve(struct connection *connection);
 
 /* mqtt.c */
 bool mqtt_is_stopping(struct mqtt *mqtt);
 bool mqtt_may_act(const struct mqtt *mqtt);
-bool mqtt_is_settled(struct mqtt *mqtt);        /* what was handed over is durable */
+bool mqtt_is_settled(struct mqtt *mqtt);        /* all that was handed over is durable */
 void mqtt_pause(struct mqtt *mqtt, int64_t ms); /* mqtt_stop ends it */
 int64_t mqtt_jittered(int64_t ms);              /* takes up to a half off */
 void mqtt_wake(struct mqtt *mqtt);

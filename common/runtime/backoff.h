@@ -1,4 +1,4 @@
-/* How long to wait before the next try. */
+/* The time to wait before the next try. */
 #pragma once
 
 #include <stdint.h>

@@ -3,5 +3,5 @@
 
 #include "common/base/buf.h"
 
-/* What /proc does not tell is left out. false: it did not fit. */
+/* Values that /proc does not have are omitted. false: they did not fit. */
 bool process_metrics_write(struct buf *ret) MUST_CHECK;

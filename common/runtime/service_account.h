@@ -6,10 +6,10 @@
 #include "common/kube/client.h"
 
 /*
- * Whoever needs a token asks for it (token_plan.h says when), on its own thread and with no lock
- * held: a process that does nothing asks for none. Of several that need one at the same time one
- * asks. A refused or missing token is ERROR_UNAVAILABLE with retry_after_ms, so that no work is
- * taken for refused for good because of it. Tokens stand in no log line and no message.
+ * A request that needs a token asks for it (token_plan.h says when), on its own thread and with no
+ * lock held, so an idle process asks for none. If several need one at the same time, one asks. A
+ * refused or missing token is ERROR_UNAVAILABLE with retry_after_ms, so that no work is taken for
+ * refused for good because of it. Tokens stand in no log line and no message.
  */
 #define SERVICE_ACCOUNT_TOKEN_S 3600
 struct service_account;
@@ -17,6 +17,6 @@ struct service_account;
 struct service_account *service_account_create(struct kube_client *client,
                                                const struct kube_name *account,
                                                const struct clock *clock);
-void service_account_destroy(struct service_account *self); /* nobody uses its tokens any more */
+void service_account_destroy(struct service_account *self); /* its tokens are not in use any more */
 /* For kube_config_create_as. */
 struct kube_token_source service_account_tokens(struct service_account *self);

@@ -22,7 +22,7 @@ struct store_index *store_index_create(void); /* with an index "uid" */
 void store_index_destroy(struct store_index *indexes);
 void store_index_add(struct store_index *indexes, const char *name, index_fn *function);
 
-/* What the index functions say of an object. Reads nothing that changes after the last
+/* The values of an object in all indexes. Reads nothing that changes after the last
  * store_index_add. */
 struct index_values;
 const struct index_values *index_values_of(struct store_index *indexes, struct arena *arena,

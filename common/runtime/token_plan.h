@@ -25,7 +25,7 @@ struct token_state {
 
 enum token_action {
     TOKEN_USE,
-    TOKEN_USE_AND_RENEW, /* good for now: only one asks for the next, nobody waits for it */
+    TOKEN_USE_AND_RENEW, /* good for now: one request asks for the next, and none waits for it */
     TOKEN_RENEW,         /* there is none: everybody waits for the request */
     TOKEN_WAIT,          /* there is none, and it is too early to ask: state.not_before_ms */
 };
@@ -46,7 +46,7 @@ enum token_action token_decide(const struct token_state *state, int64_t now_ms);
  * renew_percent: where in its life it is renewed. */
 void token_received(struct token_state *state, int64_t asked_ms, uint32_t lifetime_ms,
                     unsigned renew_percent);
-/* The request brought none. retry_after_ms: what the server asked for, or 0; percent: of the
+/* The request brought none. retry_after_ms: the server's Retry-After, or 0; percent: of the
  * back-off, 50 to 100. */
 void token_failed(struct token_state *state, int64_t now_ms, uint32_t retry_after_ms,
                   unsigned percent);

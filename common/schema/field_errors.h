@@ -1,4 +1,4 @@
-/* What is wrong with the fields of an object, said as the API server says it itself. */
+/* Errors of the fields of an object, in the form of the API server. */
 #pragma once
 
 #include "common/json/json.h"
@@ -15,7 +15,7 @@ enum field_error_type {
     FIELD_ERROR_TOO_MANY,
 };
 
-/* Of one object; what comes above is counted, not kept. */
+/* Of one object; further ones are counted, not kept. */
 #define FIELD_ERRORS_MAX 64
 #define FIELD_WARNINGS_MAX 32
 /* Bytes of a string that an error repeats; the API server cuts warnings at 256 characters. */
@@ -26,8 +26,8 @@ struct field_errors;
 struct field_errors *field_errors_create(struct arena *arena);
 
 /*
- * value: what is there, a string, number or boolean that may be repeated; NULL for secrets and for
- * what is long or has members. Required, Forbidden, Type and Too long never show it.
+ * value: the present one, a string, number or boolean that may be repeated; NULL for secrets and
+ * for one that is long or has members. Required, Forbidden, Type and Too long never show it.
  */
 void field_error(struct field_errors *errors, enum field_error_type type, const char *path,
                  const cJSON *value, const char *format, ...) PRINTF_LIKE(5, 6);

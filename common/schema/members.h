@@ -5,7 +5,7 @@
 
 struct map;
 
-/* The members of one object as they are now, by name. A value; what it points to is the arena's. */
+/* The members of one object as they are now, by name. A value; its memory is the arena's. */
 struct members {
     const cJSON *object;
     struct map *names; /* NULL: so few that they are looked at */

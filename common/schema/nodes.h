@@ -15,7 +15,8 @@ enum schema_type {
     SCHEMA_BOOLEAN,
 };
 
-/* How the items of a list, or the members of an object, belong together (structured-merge-diff). */
+/* The way in which the items of a list, or the members of an object, belong together
+ * (structured-merge-diff). */
 enum schema_list { SCHEMA_LIST_ATOMIC, SCHEMA_LIST_SET, SCHEMA_LIST_MAP };
 
 struct schema_field {
@@ -61,7 +62,8 @@ struct schema {
 
 #define SCHEMA_NO_LIMIT INT64_MIN
 
-/* What has no schema: objects merge by member, lists are one value (__untyped_deduced_). */
+/* The schema of a value without one: objects merge by member, lists are one value
+ * (__untyped_deduced_). */
 extern const struct schema SCHEMA_DEDUCED;
 
 /* Of a member with a schema of its own; NULL: it has none. */

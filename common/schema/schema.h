@@ -1,4 +1,5 @@
-/* Structural schemas: what the API server drops, fills in and refuses before any rule of a kind. */
+/* Structural schemas: the API server drops, fills in and refuses by them before any rule of a
+ * kind. */
 #pragma once
 
 #include "common/schema/field_errors.h"
@@ -32,8 +33,8 @@ void schema_prune_part(const struct schema *schema, const char *path, cJSON *val
 void schema_default(const struct schema *schema, cJSON *object);
 
 /*
- * Types, required, enums, patterns, limits, formats, list types: the API server's words and causes. old
- * (NULL: none): what did not change is not refused (ratcheting, KEP-4008).
+ * Types, required, enums, patterns, limits, formats, list types: the API server's words and causes.
+ * old (NULL: none): an unchanged value is not refused (ratcheting, KEP-4008).
  */
 void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old,
                      struct field_errors *errors);
@@ -43,7 +44,7 @@ void schema_validate(const struct schema *schema, const cJSON *object, const cJS
 void schema_validate_status(const struct schema *schema, const cJSON *object, const cJSON *old,
                             struct field_errors *errors);
 
-/* How a part of an object is looked at where the API server has not been before. */
+/* Differences from the API server for a part of an object that it has not seen before. */
 struct schema_manners {
     bool nulls_are_absent;     /* as after schema_prune, where the schema does not allow them */
     const char *const *hidden; /* members whose values no error shows, and whose patterns are not

@@ -17,13 +17,14 @@ struct fence {
     char nonce[UUID_LEN];
     int64_t sent_ms;     /* of the one on its way; 0: none */
     int64_t returned_ms; /* the last one that came back was sent then; 0: none did */
-    unsigned lost;       /* so many did not come back in time, or ended with a connection */
+    unsigned lost;       /* the number that did not come back in time, or ended with a connection */
     bool overdue;        /* since one was lost none has come back */
 };
 
-/* One that does not come back within this time is taken for lost. */
+/* A marker that does not come back within this time is taken for lost. */
 #define FENCE_TIMEOUT_MS 30000
-/* Who waits for one asks again after this time: its look at the clock was earlier than the sending. */
+/* A Task that waits for a marker asks again after this time: its look at the clock was earlier
+ * than the sending. */
 #define FENCE_RETRY_MS (FENCE_TIMEOUT_MS + 1000)
 #define FENCE_TEXT_LEN (UUID_LEN + 24)
 

@@ -1,5 +1,5 @@
-/* What becomes of one message from the broker. Runs on the connections' threads: stores, wakes,
- * returns. */
+/* This module handles one message from the broker. It runs on the connections' threads: it
+ * stores, wakes and returns. */
 #pragma once
 
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 #include "controller/device/messages.h"
 
 /*
- * What the mailbox holds for Tasks.
+ * The kinds of messages that the mailbox holds for Tasks.
  *   result    source: channel "<domain>/<channel>"; body: the message, shortened if it was long
  *   restart   a create of the device that the Task is assigned to; source: its identity
  *             (fleet_key); body: when it came, monotonic milliseconds

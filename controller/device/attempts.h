@@ -1,5 +1,5 @@
-/* What this process knows of attempts beyond their status: published, confirmed, told to stop. Lost
- * at a restart. */
+/* This module remembers of attempts what their status does not have: published, confirmed, told
+ * to stop. It is lost at a restart. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct attempt {
                          start */
     int64_t first_seen_ms;
     int64_t began_ms;     /* when the last publish of the start that went out, or may have, began */
-    int64_t published_ms; /* when the last one was acknowledged by the broker */
+    int64_t published_ms; /* the time at which the broker acknowledged the last one */
     int64_t publishes;    /* since the last sign of it, and the one that this confirmed */
     int64_t confirmed_ms; /* the last sign of it from its device */
     int64_t stop_sent_ms;
@@ -31,7 +31,7 @@ struct attempt {
     int64_t ordered_ms;   /* first seen with an order of its job to end, which stands */
     int64_t targets;      /* see attempts_targets */
     struct sample sample; /* the last one that its device sent */
-    int64_t sample_us;    /* when it came (wall clock); 0: none that is not in the status */
+    int64_t sample_us;    /* the time of it (wall clock); 0: none that is not in the status */
 };
 
 struct attempts *attempts_create(void);
@@ -61,11 +61,12 @@ void attempts_sample_written(struct attempts *attempts, const char *uid, int64_t
 /* A write of the Task was forbidden, or was not. */
 void attempts_forbidden(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_not_forbidden(struct attempts *attempts, const char *uid);
-/* How many Tasks the controller may not write, and since when the first of them (0: none). */
+/* Returns the number of Tasks that the controller may not write, and since when the first of
+ * them (0: none). */
 size_t attempts_forbidden_count(struct attempts *attempts, int64_t *ret_since_ms);
 /* Of a target of a broadcast, instead of the uid. */
 const char *attempts_key(struct arena *arena, const char *uid, int64_t index);
-/* So many targets at most have entries of their own, which go with that of the uid. */
+/* At most this many targets have entries of their own, which go with that of the uid. */
 void attempts_targets(struct attempts *attempts, const char *uid, int64_t number, int64_t count,
                       int64_t now_ms);
 void attempts_remove(struct attempts *attempts, const char *uid);

@@ -1,5 +1,5 @@
-/* What is known of devices right now, in memory: heartbeats, last wills, what they said of
- * themselves. */
+/* This module holds the present state of devices in memory: heartbeats, last wills, and their
+ * metadata. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@
  * of an attempt that reaches FLEET_MAX_UNANSWERED or leaves it, or is the first with a result. An
  * ordinary heartbeat is none.
  *
- * Any thread; one leaf mutex. Entries of Proplets go with fleet_remove; what is kept of identities
- * without a Proplet is bounded by FLEET_MAX_STRANGERS and FLEET_STRANGER_MS.
+ * Any thread; one leaf mutex. Entries of Proplets go with fleet_remove. Those of identities without
+ * a Proplet are bounded by FLEET_MAX_STRANGERS and FLEET_STRANGER_MS.
  */
 struct fleet;
 
@@ -28,7 +28,7 @@ struct fleet;
 #define FLEET_HISTORY 10
 #define FLEET_MAX_STRANGERS 1024
 #define FLEET_STRANGER_MS (10 * 60 * 1000)
-/* So many Tasks in a row without an answer, and the device is not healthy. */
+/* After this number of Tasks in a row without an answer the device is not healthy. */
 #define FLEET_MAX_UNANSWERED 3
 
 struct fleet_device {
@@ -42,7 +42,7 @@ struct fleet_device {
     size_t history_len;
     const char *metadata; /* JSON text in the arena, or NULL */
     struct sample sample;
-    int64_t sample_us; /* when it came; 0: none in this process */
+    int64_t sample_us; /* the time of it; 0: none in this process */
     /* Attempts in a row that ended on it without a result (start not confirmed, restarted, lost),
      * counted up to FLEET_MAX_UNANSWERED. */
     size_t unanswered;
@@ -57,11 +57,11 @@ struct strangers *fleet_strangers(struct fleet *fleet);
 /* false: too long */
 bool fleet_key(const char *channel, const char *client_id, char ret[static FLEET_KEY_LEN]);
 
-/* Those that return bool return true for news. */
+/* A function that returns bool returns true for news. */
 bool fleet_heartbeat(struct fleet *fleet, const char *key, int64_t now_ms, int64_t now_us);
 bool fleet_will(struct fleet *fleet, const char *key);
-/* It became Running, or was started anew: what it says of that may be on its way. Nothing for a
- * device that was not heard yet. */
+/* It became Running, or was restarted: its metadata may be on its way. Does nothing for a device
+ * without a heartbeat. */
 void fleet_fresh(struct fleet *fleet, const char *key, int64_t since_ms);
 /* An attempt on it ended: with a result of any kind (answered), or without. Nothing for a device
  * that was not heard yet. */
@@ -79,6 +79,6 @@ void fleet_metrics(struct fleet *fleet, const char *key, const struct sample *sa
  * last_seen_ms. */
 void fleet_silent(struct fleet *fleet, const char *key, int64_t last_seen_ms);
 void fleet_get(struct fleet *fleet, struct arena *arena, const char *key, struct fleet_device *ret);
-/* Its Proplet is gone. What the device said of itself is kept like that of a device without one: it says
- * so once, and the next Proplet with this identity is to have it. */
+/* Its Proplet is gone. The metadata of the device is kept like that of a device without a
+ * Proplet: it is sent once, and the next Proplet with this identity must have it. */
 void fleet_remove(struct fleet *fleet, const char *key, int64_t now_ms);

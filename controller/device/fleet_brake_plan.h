@@ -8,20 +8,21 @@
 /*
  * Devices die one by one. When most of them are silent within minutes it is the network, the broker
  * or this cluster, they compute on, and to give their Tasks to the few that are left would run
- * everything twice. So nobody counts as lost as long as the brake holds (Kubernetes' node lifecycle
+ * everything twice. So no Proplet counts as lost while the brake holds (Kubernetes' node lifecycle
  * controller does so with its unhealthy zone threshold, of the same 55 %).
  *
- * The fleet of a moment: the Proplets that run now and those that went Offline since that moment.
- * Who was Offline before is no part of it, nor is who was never heard.
+ * The fleet of a moment: the Proplets that run now and those that went Offline since that moment. A
+ * Proplet that was Offline before, or that never sent a heartbeat, is no part of it.
  */
 #define BRAKE_MIN_FLEET 10
 #define BRAKE_PERCENT 55 /* it holds above */
-/* "At once": what a silence of one cause needs to be seen everywhere and written. */
+/* "At once": the time in which a silence of one cause is seen everywhere and written. */
 #define BRAKE_WINDOW_S 300
-/* What did not come back within this time will not: then they count as lost, each by its policy. */
+/* A Proplet that is not back within this time will not come back: then all count as lost, each
+ * by its policy. */
 #define BRAKE_LIMIT_S (24 * 60 * 60)
 
-/* So many Proplets went Offline then (steady clock) and still are. */
+/* The number of Proplets that went Offline then (steady clock) and still are. */
 struct brake_burst {
     int64_t since_us;
     size_t count;

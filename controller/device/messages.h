@@ -1,5 +1,5 @@
-/* What devices say, as structs: alive, create, result (the Propeller MQTT contract, messages of the
- * device). What they measure: samples.h. */
+/* The messages of devices as structs: alive, create, result (the Propeller MQTT contract,
+ * messages of the device). Their measurements are in samples.h. */
 #pragma once
 
 #include "common/json/json.h"
@@ -17,7 +17,7 @@ enum message_kind {
     MESSAGE_COPY,          /* our own: below controller/quarantine */
 };
 
-/* "<domain>/<channel>": what Proplets and messages of one channel have in common. */
+/* "<domain>/<channel>": Proplets and messages of one channel have it in common. */
 #define CHANNEL_KEY_LEN 600
 bool channel_key(const char *domain, const char *channel,
                  char ret[static CHANNEL_KEY_LEN]); /* false: too long */
@@ -28,9 +28,10 @@ enum message_kind message_topic_parse(const char *topic, char ret_channel[static
 const char *message_topic(struct arena *arena, const char *channel, const char *suffix);
 
 /*
- * What the mailbox holds of a training Task beside results: what its device handed over by HTTP or on
- * an update topic, as it came. source: "<message id>" of the attempt that it is for, and after a '#'
- * who waits for the answer, if somebody does (coordinator.h).
+ * The kind of message that the mailbox holds of a training Task beside results: an update that its
+ * device handed over by HTTP or on an update topic, as it came. source: "<message id>" of the
+ * attempt that it is for, and after a '#' the request that waits for the answer, if there is one
+ * (coordinator.h).
  */
 #define MAIL_UPDATE "update"
 /* Updates of training, outside the channels: any device of the broker may publish here. */

@@ -1,12 +1,12 @@
-/* What is sent to devices: start and stop, in the two dialects of the Propeller MQTT contract
- * (sections 5, 7, 12). */
+/* This module makes the messages for devices: start and stop, in the two dialects of the
+ * Propeller MQTT contract (sections 5, 7, 12). */
 #pragma once
 
 #include "common/api/proplet.h"
 #include "common/api/task.h"
 #include "common/json/json.h"
 
-/* Longer messages deafen a microcontroller for good, whoever they are addressed to. */
+/* A longer message makes a microcontroller deaf for good, even if it is for another device. */
 #define PAYLOAD_EMBEDDED_MAX 1023
 /* Brokers of the Propeller stack cap a message at 1 MiB; the device caps it at 10 MiB. */
 #define PAYLOAD_STANDARD_MAX (1u << 20)
@@ -17,7 +17,7 @@ struct start_request {
     const char *message_id;
     const char *client_id; /* the device's identity, never the Proplet's name */
     enum proplet_dialect dialect;
-    const char *coordinator_url; /* where training Tasks send updates; NULL: nowhere */
+    const char *coordinator_url; /* the address to which training Tasks send updates; NULL: none */
 };
 
 /* A device ends training without any result if it knows no coordinator; from one that refuses at

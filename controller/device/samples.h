@@ -1,4 +1,4 @@
-/* What devices measure of themselves and of their Tasks, in the units of latestMetrics (the Propeller
+/* The measurements of devices and of their Tasks, in the units of latestMetrics (the Propeller
  * MQTT contract, section 8). */
 #pragma once
 
@@ -12,7 +12,7 @@ struct sample {
     int64_t memory_bytes;
 };
 
-/* Whether the numbers can be meant. Those that cannot are counted by this and dropped. */
+/* Whether the numbers can be meant. Impossible ones are counted by this and dropped. */
 enum sample_verdict {
     SAMPLE_PLAUSIBLE,
     SAMPLE_EMPTY, /* neither processor time nor memory */

@@ -3,7 +3,7 @@
  * which wait for their first heartbeat can name them: a mistyped client id is seen at once.
  *
  * At most STRANGERS_MAX identities are kept, for STRANGER_MS after the last heartbeat; a new one
- * takes the place of the one that was heard longest ago. Names come from the network: only
+ * takes the place of the one whose last heartbeat is the oldest. Names come from the network: only
  * printable characters are kept, at most STRANGER_NAME_BYTES of them. The names that a channel shows
  * change at most once in STRANGERS_REFRESH_MS, because each change is a write of Proplets.
  *

@@ -1,4 +1,4 @@
-/* How the updates of a round become one model. Pure but for the source, which reads. */
+/* This module makes one model of the updates of a round. Pure but for the source, which reads. */
 #pragma once
 
 #include "common/api/aggregator_settings.h"
@@ -20,7 +20,7 @@ struct fl_source {
 };
 
 #define FL_MAX_PARTICIPANTS 1000 /* as in the schema */
-/* What median, trimmed-mean and krum hold of all updates at once. */
+/* The memory in which median, trimmed-mean and krum hold a block of all updates at once. */
 #define FL_BLOCK_BYTES ((size_t)64 << 20)
 
 /*

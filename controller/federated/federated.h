@@ -16,7 +16,7 @@ struct traininground_deps {
     struct timeline *timeline;
     struct informer *tasks, *proplets, *rounds, *jobs;
     struct model_store *models; /* updates, and the models made of them */
-    struct model_cache *cache;  /* of these models */
+    struct model_cache *cache;  /* holds these models */
     struct gone_scopes *gone;
     struct coordinator *coordinator; /* NULL: devices send updates by MQTT alone */
     const char *coordinator_url;     /* NULL likewise */

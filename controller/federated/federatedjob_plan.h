@@ -1,4 +1,4 @@
-/* What to do with a FederatedJob, decided from what was observed. Pure. */
+/* This module decides what to do with a FederatedJob, from what was observed. Pure. */
 #pragma once
 
 #include "common/api/federatedjob.h"
@@ -13,22 +13,23 @@
  *
  * One round at a time, each made with the model of the one before: completedRounds and
  * aggregatedModelRef are written before the next round is made, so a new leader makes the same one.
- * A round that somebody deleted before it was counted is made again.
+ * A round that was deleted before it was counted is made again.
  *
  * A first model that cannot be read for now is tried again for timeoutSeconds (condition ModelAvailable);
- * then the job fails. What is old is removed before the next round is made, and after the last one is
- * written; where the store does not let it, condition ModelsRemoved says so, and everything else goes on.
+ * then the job fails. Old rounds and models are removed before the next round is made, and after
+ * the last one is written; where the store does not allow it, condition ModelsRemoved says so, and
+ * everything else goes on.
  */
 
 /* Reasons of the condition Failed. */
 
-/* How soon a store is asked again. */
+/* The interval at which a store is asked again. */
 #define FEDERATED_STORE_RETRY_US INT64_C(10000000)
 
 /* Of the round after the completed ones. */
 struct observed_round {
     bool exists;
-    bool foreign;  /* an object of its name belongs to somebody else */
+    bool foreign;  /* an object of its name has another owner */
     bool deleting; /* nothing is made of its name before it is gone */
     struct traininground_status status;
 };
@@ -36,14 +37,14 @@ struct observed_round {
 struct federated_observed {
     int64_t generation;
     int64_t now_us;
-    struct timeline_view time; /* what waits is counted with it */
+    struct timeline_view time; /* for the waiting times */
     struct federatedjob job;
     const char *name;
     const char *round_name; /* of the round after the completed ones */
     struct observed_round round;
     enum reason problem;     /* why there can be no round; REASON_NONE: nothing */
     const char *refused;     /* the same at length */
-    const char *blocked;     /* what it says of it for now, such as a quota; NULL: nothing */
+    const char *blocked;     /* its answer for now, such as a quota; NULL: nothing */
     const char *unavailable; /* why the first model cannot be read, for now; NULL: nothing */
     const char *unclean;     /* why what is old could not be removed; NULL: nothing */
     bool cleaned;            /* it was, now */
@@ -52,7 +53,7 @@ struct federated_observed {
 /* The one thing that a reconcile of a FederatedJob does before it writes the status. */
 enum federated_action {
     FEDERATED_WRITE,        /* nothing beside the status */
-    FEDERATED_CREATE_ROUND, /* what is old is removed, and the next round is made */
+    FEDERATED_CREATE_ROUND, /* old rounds are removed, and the next one is made */
     FEDERATED_CLEAN,        /* the job has ended: all but its history is removed */
 };
 

@@ -1,13 +1,13 @@
-/* What owners that were deleted have left in a model store that knows of no owners (s3): forgotten as
- * soon as the deletion is seen. */
+/* This module forgets the models of deleted owners in a model store that knows of no owners
+ * (s3), as soon as the deletion is seen. */
 #pragma once
 
 #include "controller/federated/model_store.h"
 
 /*
  * A scope is noted when its owner goes, and stays noted until the store has forgotten it. In memory
- * only: what is deleted while nobody leads, or was not forgotten when the leader ended, stays in the
- * bucket (docs/federated.md). Any thread.
+ * only: models of an owner that is deleted while no replica leads, or that were not forgotten when
+ * the leader ended, stay in the bucket (docs/federated.md). Any thread.
  */
 #define GONE_SCOPES_MAX 4096 /* beyond it they are not noted; a warning says so */
 struct gone_scopes;

@@ -9,7 +9,7 @@
 /*
  * Canonical bytes: compact JSON without blanks, the members of objects in the order of their keys,
  * each number as json_number_print (common/json/numbers.h) writes it. The same values are the
- * same bytes, whoever computed them, and reading and printing them again changes no bit.
+ * same bytes, whichever program computed them, and reading and printing them again changes no bit.
  *
  * A device gets these bytes as they are: from the model registry, or as base64 in
  * FL_GLOBAL_UPDATE_B64 with FL_GLOBAL_UPDATE_FORMAT fl_model_format().
@@ -17,7 +17,7 @@
  * shape is the canonical text with each run of numbers replaced by '#' and its length:
  * {"b":#1,"w":[#784]}. Two models agree if their shapes are equal as strings.
  *
- * What concat makes is opaque: no shape, no values, only bytes.
+ * The model of concat is opaque: no shape, no values, only bytes.
  */
 #define FL_MAX_PARAMETERS ((size_t)4 << 20) /* 32 MiB of doubles */
 #define FL_MAX_MODEL_TEXT ((size_t)64 << 20)
@@ -25,7 +25,7 @@ struct fl_model {
     const char *shape; /* NULL: opaque */
     double *values;    /* finite; NULL: opaque */
     size_t len;        /* of values */
-    const char *bytes; /* what is stored and sent; not NUL-terminated for opaque models */
+    const char *bytes; /* stored and sent; not NUL-terminated for opaque models */
     size_t bytes_len;
 };
 

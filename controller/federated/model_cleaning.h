@@ -1,4 +1,4 @@
-/* Models, updates and rounds of a FederatedJob that nobody needs any more. */
+/* This module removes models, updates and rounds of a FederatedJob that are not needed any more. */
 #pragma once
 
 #include "controller/federated/federated.h"
@@ -19,6 +19,6 @@ struct cleaning {
     bool keeps_late;                  /* updates that were not counted may be */
 };
 
-/* Twice is as once; what a failure left is for the next time. */
+/* A repeated call changes nothing; the rest of a failed one is removed by the next one. */
 int federated_clean(const struct federatedjob_deps *deps, struct reconcile *rc,
                     const struct cleaning *cleaning, struct error *err) MUST_CHECK;

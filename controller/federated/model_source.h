@@ -1,4 +1,5 @@
-/* The model that a FederatedJob begins with: what spec.modelRef names, read once and checked. */
+/* This module reads the model that a FederatedJob begins with, spec.modelRef, once, and checks
+ * it. */
 #pragma once
 
 #include "controller/federated/model.h"

@@ -6,11 +6,11 @@
 #include "common/kube/client.h"
 
 /*
- * A reference is "model://sha256:<64 hex digits>" of the bytes. What is stored under it never
- * changes; the digest is verified on every read, so a store that lies is an error, never a wrong
- * model. Any number of threads.
+ * A reference is "model://sha256:<64 hex digits>" of the bytes. The bytes under it never change;
+ * the digest is verified on every read, so a store that lies is an error, never a wrong model. Any
+ * number of threads.
  *
- * A scope is the object that owns what is stored: the FederatedJob for models, the TrainingRound for
+ * A scope is the object that owns the bytes: the FederatedJob for models, the TrainingRound for
  * updates. It dies with its owner (configmap: by owner reference; s3: by model_store_forget). Equal bytes in two scopes are stored twice, so that the garbage
  * of one is never the model of another. Within one scope put and gc must not run at the same time:
  * models are put and collected by the reconcile of their job, updates are collected when their round
@@ -33,7 +33,7 @@ struct model_store;
 struct model_store_type {
     const char *name;
     size_t max_bytes; /* of one model */
-    bool is_owned;    /* what is stored dies with its owner */
+    bool is_owned;    /* the bytes die with their owner */
     int (*put)(struct model_store *self, const struct model_scope *scope, const char *digest,
                const char *bytes, size_t len, struct error *err);
     int (*get)(struct model_store *self, struct arena *arena, const struct model_scope *scope,
@@ -95,8 +95,8 @@ struct model_s3_options {
     const char *access_key;
     const char *secret_key;
     const char *session_token; /* NULL: none */
-    /* Read for each request, as temporary credentials are replaced there every few hours; NULL: those
-     * three. One that cannot be read is an error that may pass. */
+    /* Read for each request, as temporary credentials are replaced there every few hours; NULL:
+     * those three. A file that cannot be read is an error that may pass. */
     const char *credentials_file;
     const char *ca_file; /* NULL: the system's authorities */
     uint32_t timeout_ms; /* of one request; 0: 60 s */

@@ -1,11 +1,11 @@
-/* What the plan of a TrainingRound is made from, read from the caches. */
+/* This module observes a TrainingRound: it reads from the caches all that its plan is made from. */
 #pragma once
 
 #include "common/base/map.h"
 #include "controller/federated/federated.h"
 #include "controller/federated/traininground_plan.h"
 
-/* A TrainingRound in hand: what is read once a turn. */
+/* A TrainingRound in hand: the values that are read once a turn. */
 struct round_turn {
     const cJSON *json; /* its tree */
     const cJSON *job;  /* of the FederatedJob that it names; NULL: there is none */

@@ -24,7 +24,8 @@ watch_project_fn project_federatedjob;
  */
 enum task_order round_order_of(void *self, struct arena *arena, const cJSON *task);
 
-/* It belongs to a TrainingRound: what it sends is an update. task: its tree. */
+/* Returns whether the Task belongs to a TrainingRound, so that its result is an update. task:
+ * its tree. */
 bool round_owns(const cJSON *task);
 
 /* The FederatedJob that it names, in its namespace, as its tree; NULL: there is none. */

@@ -5,7 +5,8 @@
 #include "common/api/federatedjob.h"
 #include "common/api/traininground.h"
 
-/* What a Task's environment can carry of a model, in base64 (behaviour: federated learning). */
+/* The largest model that the environment of a Task can carry, in base64 (behaviour: federated
+ * learning). */
 #define TRAINING_MAX_VARIABLE ((size_t)64 << 10)
 
 /* Keys of hyperparams that mean something here; the rest is the module's own.
@@ -20,7 +21,7 @@ const char *training_format(const cJSON *hyperparams);
  * this export runs main, run or _start. */
 #define TRAINING_FUNCTION "fl-round-"
 
-/* How the model of a round comes to its participants. */
+/* The way in which participants get the model of a round. */
 struct training_model {
     const char *registry;   /* "<coordinator-url>/j/<uid of the job>"; NULL: in the environment */
     const char *update_b64; /* the model in base64, if not by the registry; NULL: there is none */
@@ -46,5 +47,5 @@ int training_task(struct arena *arena, const struct training_request *request, c
 /* job: the whole object; model_ref NULL: the round begins without a model. */
 const cJSON *training_round(struct arena *arena, const cJSON *job, const char *name, int64_t number,
                             const char *model_ref);
-/* As training_round wrote it; 0: somebody else made this round. */
+/* Returns the number that training_round wrote; 0: the round has another author. */
 int64_t training_round_number(const cJSON *round);

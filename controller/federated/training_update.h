@@ -5,12 +5,12 @@
 #include "controller/federated/federated.h"
 
 /*
- * An update comes up to three ways: by HTTP to the coordinator, on an update topic, and inside the
- * results message, which the device sends in every case. The first valid one counts; the others are
- * counted as "duplicate". One that came by HTTP or on a topic and is of no use is refused
+ * An update comes in up to three ways: by HTTP to the coordinator, on an update topic, and inside
+ * the results message, which the device always sends. The first valid one counts; the others are
+ * counted as "duplicate". An update that came by HTTP or on a topic and is of no use is refused
  * ("invalid_update") and changes nothing, because the results message is still to come; only a
- * microcontroller sends nothing but the one on its topic, so its Task fails by that. What is of no use in a results message fails
- * the Task: that participant is out, the round goes on.
+ * microcontroller sends nothing but the one on its topic, so its Task fails by that. A results
+ * message without a usable update fails the Task: that participant is out, the round goes on.
  *
  * Small ones are stored in the Task's status. Larger ones go into the model store first, and the
  * status says where they are.

@@ -1,4 +1,4 @@
-/* What to do with a TrainingRound, decided from what was observed. Pure. */
+/* This module decides what to do with a TrainingRound, from what was observed. Pure. */
 #pragma once
 
 #include "common/api/reasons.h"
@@ -13,10 +13,10 @@
  *      │                  │  └──an update was unfit, k can still come──┘
  *      └──cannot start────┴──deadline, k out of reach──> Failed
  *
- * Whose updates are counted is written (updateReceived, phase Aggregating) before they are read and
- * made into one model; a new leader aggregates the same ones, so that nobody is counted twice and
- * the bytes are the same. An update that turns out to be unfit then (its shape is not that of the
- * others) is taken out by name, for good; the others stay.
+ * The status names the participants whose updates are counted (updateReceived, phase Aggregating)
+ * before these are read and made into one model. A new leader aggregates the same ones, so that no
+ * update is counted twice and the bytes are the same. An update that turns out to be unfit then
+ * (its shape is not that of the others) is taken out by name, for good; the others stay.
  *
  * Tasks of a round that ended are stopped by their own reconciler (round_order.h), which reads the
  * phase that is written here. While the round is aggregated they go on: one of them may be needed.
@@ -28,16 +28,16 @@
  * for timeoutSeconds.
  *
  * A participant whose Proplet does not exist, or is Offline when its Task would be made, gets none;
- * it gets one if it comes back in time. One that has a Task may answer as long as the Task is open,
- * unless the Proplet is gone for good.
+ * it gets one if it comes back in time. A participant with a Task may answer as long as the Task is
+ * open, unless the Proplet is gone for good.
  */
 
 /* Reasons of a round that failed: of its condition Failed, and in the job's message. */
 
-/* How soon a store is asked again. */
+/* The interval at which a store is asked again. */
 #define ROUND_STORE_RETRY_US INT64_C(5000000)
 
-/* What status.participants[].status says. */
+/* The values of status.participants[].status. */
 #define PART_WAITING "Pending"   /* its Task is to be made */
 #define PART_TRAINING "Training" /* its Task waits or runs */
 #define PART_RECEIVED                                                                              \
@@ -59,17 +59,17 @@ enum member_device {
 struct round_member {
     const char *task; /* name of its Task, there or not */
     enum member_device device;
-    enum task_outcome outcome; /* of its Task; MISSING also where the object is somebody else's */
-    bool foreign;              /* a Task of that name belongs to somebody else */
+    enum task_outcome outcome; /* of its Task; MISSING also where the object has another owner */
+    bool foreign;              /* a Task of that name has another owner */
     const char *reason;        /* status.reason of its Task */
-    const char *late;          /* Task of an earlier round with an update that nobody counted */
+    const char *late;          /* Task of an earlier round with an update that was not counted */
     const char *unfit;         /* why its update, which was read, is of no use; NULL: it is */
 };
 
 struct round_observed {
     int64_t generation;
     int64_t now_us;
-    struct timeline_view time; /* what waits is counted with it */
+    struct timeline_view time; /* for the waiting times */
     struct traininground round;
     const struct round_member *members; /* of spec.participants */
     bool suspended;                     /* its FederatedJob is */
@@ -79,11 +79,12 @@ struct round_observed {
     enum reason problem;
     const char *problem_message;
     const char *refused;     /* the API server's last word on a Task; NULL: none */
-    const char *blocked;     /* what it says of one for now, such as a quota; NULL: nothing */
+    const char *blocked;     /* its answer for now, such as a quota; NULL: nothing */
     const char *unavailable; /* why the model store does not answer well, for now; NULL: it does */
-    bool backlog_drained;    /* what the broker held for the last leader has been handled */
-    const char *model_ref;   /* Aggregating: the model is stored under it; NULL: not yet */
-    enum reason failure;     /* Aggregating: why it never can be; REASON_NONE: it may */
+    bool
+        backlog_drained; /* all messages that the broker held for the last leader have been handled */
+    const char *model_ref; /* Aggregating: the model is stored under it; NULL: not yet */
+    enum reason failure;   /* Aggregating: why it never can be; REASON_NONE: it may */
     const char *failure_message;
 };
 
@@ -107,7 +108,7 @@ struct round_plan {
 
 struct round_plan round_plan(struct arena *arena, const struct round_observed *observed);
 
-/* How much of the time since then counts. */
+/* Returns how much of the time since then counts. */
 int64_t round_age_us(const struct round_observed *observed, int64_t since_us);
 
 /* The stored entry of a participant; NULL: none yet. */

@@ -1,5 +1,5 @@
-/* What a participant sends after training: its envelope, checked, and its update as doubles
- * (the Propeller MQTT contract, federated learning). Pure. */
+/* This module reads the envelope that a participant sends after training, checks it, and decodes
+ * the update as doubles (the Propeller MQTT contract, federated learning). Pure. */
 #pragma once
 
 #include "common/json/json.h"
@@ -35,8 +35,8 @@ struct fl_expected {
     const char *proplet_id; /* identity of the participant's device (clientId); NULL: not checked */
     int64_t max_samples; /* aggregator_settings.max_samples: a higher num_samples counts as this */
     int64_t default_samples; /* FL_NUM_SAMPLES of the Task: where the message says none */
-    bool opaque;             /* fl_is_opaque: what update_b64 holds, or the whole text without one,
-                                is the payload; it is not looked into */
+    bool
+        opaque; /* fl_is_opaque: update_b64, or the whole text without one, is the payload; it is not looked into */
 };
 
 struct fl_envelope {
@@ -57,7 +57,8 @@ int fl_envelope_parse(struct arena *arena, const char *text, size_t len,
                       const struct fl_expected *expected, struct fl_envelope *ret,
                       struct error *err) MUST_CHECK;
 
-/* The same of a body: what an envelope {"format","update_b64"} would hold in base64. Borrowed. */
+/* The same of a body: the bytes that an envelope {"format","update_b64"} would hold in base64.
+ * Borrowed. */
 int fl_envelope_of_body(struct arena *arena, const char *body, size_t len, const char *format,
                         const struct fl_expected *expected, struct fl_envelope *ret,
                         struct error *err) MUST_CHECK;

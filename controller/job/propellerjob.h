@@ -32,7 +32,7 @@ void indexes_add_propellerjob(struct store *store);
  * API server when they are made. */
 watch_project_fn project_propellerjob;
 extern const char
-    *const UNREAD_OF_PROPELLERJOB[]; /* what of it can be left out before there is a tree */
+    *const UNREAD_OF_PROPELLERJOB[]; /* members that can be omitted before there is a tree */
 
 /* self: the store of the jobs. A job orders its own Tasks, and awaits those that it refers to, too. */
 extern const struct task_owner PROPELLERJOB_OWNER;

@@ -1,4 +1,4 @@
-/* What to do with a PropellerJob, decided from what was observed. Pure. */
+/* This module decides what to do with a PropellerJob, from what was observed. Pure. */
 #pragma once
 
 #include "common/base/timeline.h"
@@ -30,7 +30,7 @@
 #define JOB_TROUBLE_INTERVAL_US INT64_C(60000000)
 
 struct job_task_state {
-    enum task_outcome outcome; /* missing also where the object is somebody else's */
+    enum task_outcome outcome; /* missing also where the object has another owner */
     bool foreign;
     bool waits;                     /* open, and has not begun: it looks at its dependencies */
     struct json_strings depends_on; /* if it waits: names of Task objects, as it was made */
@@ -42,7 +42,7 @@ struct job_observed {
     int64_t generation;
     int64_t created_us;
     int64_t now_us;
-    struct timeline_view time; /* what waits is counted with it */
+    struct timeline_view time; /* for the waiting times */
     struct propellerjob job;
     const struct job_tasks *tasks;
     const struct job_task_state *states; /* of tasks->items */

@@ -1,4 +1,5 @@
-/* What a PropellerJob consists of: its Tasks, how they are called, and who waits for whom. Pure. */
+/* This module makes the list of Tasks of a PropellerJob, with their names and dependencies.
+ * Pure. */
 #pragma once
 
 #include "common/api/propellerjob.h"
@@ -6,17 +7,17 @@
 struct job_task {
     const char *name;   /* in the spec; of a taskRef: the Task's name */
     const char *object; /* name of the Task object */
-    bool is_ref;        /* somebody else's, only looked at */
+    bool is_ref;        /* not owned by the job, only looked at */
     enum run_if run_if;
-    size_t *needs; /* those that it waits for */
+    size_t *needs; /* the Tasks that it waits for */
     size_t needs_len;
 };
 
 struct job_tasks {
     struct job_task *items; /* spec.tasks in their order, then taskRefs, each object once */
     size_t len;
-    size_t owned;        /* how many of them are spec.tasks */
-    size_t *order;       /* the owned ones so that nobody comes before whom it waits for */
+    size_t owned;        /* the number of spec.tasks among them */
+    size_t *order;       /* the owned ones, each behind those that it waits for */
     const char *problem; /* why they can never run; then needs and order are not to be used */
 };
 

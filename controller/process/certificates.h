@@ -14,16 +14,15 @@ struct certificates_options {
 };
 
 /*
- * Watches these four objects by name, on a connection of its own and while it leads: what a process
- * without the rights for them cannot do holds up nothing else. What somebody deletes or empties is
- * put back at once; a caBundle that somebody else changes again and again, more and more slowly and
- * in the end once a minute. Nothing is written while nothing changes; the objects are read when one of them
+ * Watches these four objects by name, on a connection of its own and while it leads, so that
+ * missing rights for them hold up nothing else. An object that is deleted or emptied is restored at
+ * once; a caBundle that another client changes again and again, more and more slowly and in the end
+ * once a minute. Nothing is written while nothing changes; the objects are read when one of them
  * changes, when a step is due, and once an hour.
  *
- * Where there is no configuration, where cert-manager looks after one, or where the API server
- * forbids it, that is said once. propeller_webhook_certificates_managed is 1 while all is as it
- * should be, and propeller_webhook_managed_certificate_expiry_seconds counts down (NaN: no
- * longer looked after).
+ * If there is no configuration, if cert-manager manages one, or if the API server forbids it, this
+ * is logged once. propeller_webhook_certificates_managed is 1 while all is as it should be, and
+ * propeller_webhook_managed_certificate_expiry_seconds counts down (NaN: no longer looked after).
  */
 struct certificates;
 /* ERROR_INVALID: a flag cannot be used. */
@@ -38,7 +37,7 @@ void certificates_join(void *self);
 
 /* self: struct certificates *. For tests, which need no watches. */
 reconcile_fn certificates_reconcile;
-/* What the watches keep of an object: no key, and nothing else of a Secret's data. */
+/* The members of an object that the watches keep: no key, and nothing else of a Secret's data. */
 watch_project_fn certificates_project;
 /* The name that stands for all of them, and the one that only moves the gauges. */
 struct kube_name certificates_name(void);

@@ -1,4 +1,5 @@
-/* Who speaks to the API server: an identity for each reconciler, or the process's own for all. */
+/* The identities of this process at the API server: one for each reconciler, or the process's
+ * own for all. */
 #pragma once
 
 #include "common/kube/client.h"
@@ -35,7 +36,7 @@ int identities_add(struct identities *identities, const char *name, bool writes_
 
 /* Of an identity that was added. */
 struct kube_client *identities_client(const struct identities *identities, const char *name);
-/* For watches of what nobody else needs to see. */
+/* For watches whose objects no other module needs. */
 struct kube_config *identities_config(const struct identities *identities, const char *name);
 /* NULL: this one writes none. */
 struct events *identities_events(const struct identities *identities, const char *name);

@@ -16,7 +16,7 @@ void modules_destroy(struct modules *modules);
 
 bool modules_all_caches(const struct modules *modules, bool (*is)(struct informer *informer));
 
-/* This replica leads: tells the modules, and starts their controllers. */
+/* This replica leads: informs the modules, and starts their controllers. */
 int modules_start(struct modules *modules, struct error *err) MUST_CHECK;
 void modules_stop(struct modules *modules); /* no new work */
-void modules_join(struct modules *modules); /* what was under way is done */
+void modules_join(struct modules *modules); /* all work under way is done */

@@ -1,4 +1,4 @@
-/* What to write about a Proplet, decided from what was heard of its device. Pure. */
+/* This module decides what to write about a Proplet, from the signs of its device. Pure. */
 #pragma once
 
 #include "common/api/proplet.h"
@@ -14,12 +14,12 @@
  *   Initializing ──first heartbeat──> Running ──silence, last will──> Offline
  *                                        └─────────<──heartbeat──<───────┘
  *
- * Of type k8s it is Running while all its pods are ready; whether its device is heard, and so gets
- * Tasks over MQTT, is the condition Connected. Where each pod is a device of its own, one that is
- * heard will do for that; status.k8sStatus.devices has each.
+ * Of type k8s it is Running while all its pods are ready; the condition Connected says whether its
+ * device sends heartbeats, and so gets Tasks over MQTT. Where each pod is a device of its own, one
+ * with heartbeats is enough for that; status.k8sStatus.devices has each.
  *
  * Silence counts from the last heartbeat or from the acknowledged subscription, whichever is later:
- * neither a restart of this process nor an outage of the broker turns anybody Offline.
+ * neither a restart of this process nor an outage of the broker turns a Proplet Offline.
  */
 struct proplet_observed {
     const char *name;
@@ -59,7 +59,7 @@ enum proplet_write {
     PROPLET_WRITE_NOTHING,
     PROPLET_WRITE_VALUES, /* only live values changed: within the refresh budget */
     PROPLET_WRITE_NEWS,   /* metadata is among them: before mere refreshes */
-    PROPLET_WRITE_NOW,    /* what users wait for changed */
+    PROPLET_WRITE_NOW,    /* a value changed that users wait for */
 };
 
 struct proplet_plan {
@@ -68,7 +68,8 @@ struct proplet_plan {
     enum device_news device;
     enum device_news *pod_devices; /* of each in observed */
     const struct event *event;     /* of a transition; NULL: none */
-    int64_t deadline_ms; /* when silence makes it Offline (monotonic); 0: not by silence */
+    int64_t
+        deadline_ms; /* the time at which silence makes it Offline (monotonic); 0: silence does not */
 };
 
 struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_observed *observed);

@@ -1,22 +1,22 @@
-/* Making the pods of a Proplet of type k8s: what is there is read, deployment_plan decides, and that is
- * written. */
+/* This module makes the pods of a Proplet of type k8s: it reads the present objects,
+ * deployment_plan decides, and it writes the difference. */
 #pragma once
 
 #include "controller/proplet/proplet.h"
 #include "controller/workload/proplet_deployment_plan.h"
 
 /*
- * Under the Proplet's turn. An inline key goes into its Secret first, so that no pod is made without
- * it: after a change of the spec, and when a pod does not start for the lack of it. Each step may be
- * repeated; what a crash leaves behind is what the next turn finds.
+ * Under the Proplet's turn. An inline key goes into its Secret first, so that no pod is made
+ * without it: after a change of the spec, and when a pod does not start for the lack of it. Each
+ * step may be repeated; the next turn finds the rest that a crash leaves behind.
  *
- * What the API server does not take (422, 403, a webhook of somebody's that does not answer) and
- * objects of somebody else are no errors: they are in *pods, and looked at again after
- * PODS_REFUSED_RETRY_MS or WORKLOAD_BACKSTOP_MS. Also with an error *pods has what is known: whether
- * the device is heard is to be told while its pods cannot be changed.
+ * A refusal of the API server (422, 403, a webhook that does not answer) and objects of another
+ * owner are no errors: they are in *pods, and looked at again after PODS_REFUSED_RETRY_MS or
+ * WORKLOAD_BACKSTOP_MS. Also with an error *pods has all that is known, so that Connected is
+ * reported while the pods cannot be changed.
  */
 #define PODS_REFUSED_RETRY_MS 30000
-/* A StatefulSet has too few pods: its events are asked why, and then so often. */
+/* A StatefulSet has too few pods: its events are asked why, again after each such interval. */
 #define PODS_EVENT_MS 30000
 
 int proplet_pods_sync(const struct proplet_deps *deps, struct reconcile *rc, const cJSON *json,

@@ -1,5 +1,5 @@
-/* Which Task counts on which Proplet: what the scheduler weighs, kept up to date without listing
- * Tasks. */
+/* This module counts the Tasks on each Proplet for the scheduler, kept up to date without
+ * listing Tasks. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,10 +10,10 @@
 #include "common/kube/object.h"
 
 /*
- * Two sources: what the store says of a Task (placements_note, in the Task's turn), and what was
- * just chosen but is not in the store yet (placements_assume). A note of an earlier choice
- * (chosen_us) does not undo an assumption: it only has not seen it yet. Whoever cannot write what
- * it assumed takes it back with placements_forget.
+ * Two sources: the store's view of a Task (placements_note, in the Task's turn), and a choice that
+ * is not in the store yet (placements_assume). A note of an earlier choice (chosen_us) does not
+ * undo an assumption: it only has not seen it yet. A caller that cannot write what it assumed takes
+ * it back with placements_forget.
  *
  * Choosing is optimistic: read the sequence and the counts, choose, assume with that sequence; if
  * anything was chosen meanwhile the assumption is refused and the choice is made again. So two
@@ -25,7 +25,7 @@ struct placements;
 
 struct placed {
     const char *proplet;   /* NULL: the Task has none */
-    const char *client_id; /* which of its devices; NULL: its only */
+    const char *client_id; /* the device of it; NULL: its only one */
 };
 
 struct placement {

@@ -6,7 +6,7 @@
 #include "common/api/task.h"
 #include "common/kube/object.h"
 
-/* A device of a Proplet whose pods are one each; it is heard. */
+/* A device of a Proplet whose pods are one each; it sends heartbeats. */
 struct candidate_device {
     const char *client_id;
     int64_t active; /* Tasks scheduled or running on it */
@@ -21,7 +21,7 @@ struct candidate {
     const cJSON *labels; /* metadata.labels or NULL */
     bool ready;          /* condition Ready is True */
     const char *absence; /* why it is not ready (scheduler_absence); NULL: it is */
-    bool connected;      /* condition Connected is True: its device is heard */
+    bool connected;      /* condition Connected is True: its device sends heartbeats */
     int64_t active;      /* Tasks scheduled or running on it */
     /* In the order of the pods; none where the Proplet is one device. */
     const struct candidate_device *devices;
@@ -65,8 +65,9 @@ enum schedule_filter schedule_filter(const struct task_spec *task,
  * never heard is named by its identity, and an Offline Proplet by the time since which it is. */
 const char *scheduler_absence(struct arena *arena, const char *name, const struct proplet *proplet);
 
-/* Which of its devices gets a Task that passed the filter: the one with the fewest that are active, then
- * the fewest in all, then the first. NULL: its only one, or none since the Task is a Job. */
+/* Returns the device that gets a Task which passed the filter: the one with the fewest that are
+ * active, then the fewest in all, then the first. NULL: its only one, or none since the Task is
+ * a Job. */
 const char *schedule_device(const struct task_spec *task, const struct candidate *candidate);
 
 /* Lower is better; ties go to the first in name order. index: of the candidate in the context. */
@@ -79,10 +80,10 @@ struct scheduler {
 /*
  * round-robin   the feasible Proplet after the last selected one, in name order around the circle
  * least-loaded  active Tasks over maxTasks; a Proplet without maxTasks counts as if it had
- *               SCHEDULER_DEFAULT_CAPACITY, for each of its devices that is heard
+ *               SCHEDULER_DEFAULT_CAPACITY, for each of its devices with heartbeats
  * priority      as least-loaded
  *
- * Which Task is first where there is no room for all is the wait list's business, for each of them.
+ * The wait list decides which Task is first where there is no room for all, for each of them.
  */
 #define SCHEDULER_DEFAULT_CAPACITY 10
 extern const struct scheduler SCHEDULER_ROUND_ROBIN;

@@ -4,21 +4,21 @@
 #include "controller/scheduler/scheduler.h"
 
 /*
- * A Task that no Proplet has room for enters, and is woken when one that it may run on has: it is
- * called. The place is kept for it until its turn ends, against whoever comes along meanwhile, and in
- * that turn it looks at that Proplet first. So a place wakes as many as it can serve, one, however
- * many wait.
+ * A Task that no Proplet has room for enters, and is called when one that it may run on has: it is
+ * woken, the place is kept for it until its turn ends, against every other Task, and in that turn
+ * it looks at that Proplet first. So a place wakes as many as it can serve, one, however many wait.
  *
  * Invariants
- *  1. A Task is in it at most once: waiting, or called for one Proplet.
- *  2. Of the Tasks that a Proplet fits the one of the lowest rank is called first; ties by name.
- *  3. No call is missed: whoever enters names the sequence that it read before it looked at the
- *     Proplets. Every call moves it, and then the Task may not enter but has to look again.
+ *
+ * 1. A Task is in it at most once: waiting, or called for one Proplet.
+ * 2. Of the Tasks that a Proplet fits the one of the lowest rank is called first; ties by name.
+ * 3. No call is missed: a Task that enters names the sequence that it read before it looked at the
+ *    Proplets. Every call moves it, and then the Task may not enter but has to look again.
  *
  * Tasks with the same wishes (selector, preferred type) are one group: a Proplet is compared with
- * groups, not with Tasks, and with those only that are pinned to no other. Who comes to a group in
- * which others wait joins them without looking at any Proplet. So N Tasks of G groups, P Proplets
- * and C places that become free cost G x (P + C) comparisons, whatever N is.
+ * groups, not with Tasks, and with those only that are pinned to no other. A Task that comes to a
+ * group in which others wait joins them without looking at any Proplet. So N Tasks of G groups, P
+ * Proplets and C places that become free cost G x (P + C) comparisons, whatever N is.
  *
  * Any thread; one leaf mutex.
  */
@@ -55,12 +55,12 @@ struct wait_release {
 };
 
 uint64_t wait_list_sequence(struct wait_list *list);
-/* It looked at all of them and was told; NULL: it waited before this process, and looks in its own
- * turn. false: there were calls since the sequence was read; nothing changed. */
+/* It looked at all of them and has the answer `told`; NULL: it waited before this process, and
+ * looks in its own turn. false: there were calls since the sequence was read; nothing changed. */
 bool wait_list_enter(struct wait_list *list, const struct wait_seeker *seeker,
                      const struct wait_told *told, uint64_t sequence, struct wait_release *ret);
-/* It has not looked. false: nobody else of its wishes waits and was told of candidates of this
- * version, or it was called; nothing changed. The refusal is the arena's. */
+/* It has not looked. false: no other Task of its wishes waits with an answer for candidates of
+ * this version, or it was called; nothing changed. The refusal is the arena's. */
 bool wait_list_join(struct wait_list *list, const struct wait_seeker *seeker, uint64_t version,
                     struct arena *arena, struct schedule_refusal *ret);
 /* true: a place on this Proplet is kept for it. */
@@ -78,7 +78,7 @@ int64_t wait_list_kept(struct wait_list *list, const char *proplet, const struct
  */
 size_t wait_list_call(struct wait_list *list, struct arena *arena, const char *ns,
                       const struct candidate *candidate, uint64_t except, struct kube_name **ret);
-/* The same where nobody waits, without the candidate; false: somebody does, and nothing was done. */
+/* The same where no Task waits, without the candidate; false: one does, and nothing was done. */
 bool wait_list_call_nobody(struct wait_list *list, const char *ns);
 size_t wait_list_len(struct wait_list *list, const char *ns); /* waiting, not called */
 /* For what is done to all who wait, at most once an interval: 0 if it is due, and from now on it is

@@ -49,7 +49,7 @@ struct controller_settings {
     const char *workers;
     struct refresh_limits refresh;
 
-    const char *coordinator_url; /* where training Tasks send updates; NULL: nowhere */
+    const char *coordinator_url; /* the address to which training Tasks send updates; NULL: none */
 
     bool manage_certificates;
     struct cert_settings certificates;

@@ -1,10 +1,10 @@
-/* When that is put back which somebody changed by hand: not at once, since two who disagree would
- * never stop. */
+/* The time at which an object that was changed by hand is corrected: not at once, since two
+ * writers who disagree would never stop. */
 #pragma once
 
 #include "controller/shared/refresh_budget.h"
 
-/* After so long, and not more often. */
+/* The delay, and the interval between two corrections. */
 #define PUT_BACK_MS 10000
 
 /*
@@ -12,5 +12,5 @@
  * until put_back_done; otherwise ask again then. Shares the budget of refreshes, whose rate is qps.
  */
 int64_t put_back_at_ms(struct refresh_budget *budget, double qps, const char *uid, int64_t now_ms);
-/* It is as it should be, or the object is gone: the next change waits anew. */
+/* It is as it should be, or the object is gone: the next change waits again. */
 void put_back_done(struct refresh_budget *budget, const char *uid);

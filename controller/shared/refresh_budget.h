@@ -1,4 +1,4 @@
-/* When a status may be written for whose new values nobody waits: so many a second, all objects
+/* A budget for writes of a status whose new values can wait: a number a second for all objects
  * together. */
 #pragma once
 
@@ -8,10 +8,11 @@
 /*
  * An object that has something to refresh reserves a slot: not before its interval is over, and in
  * the order of asking one every 1/qps s. News (changed metadata) have slots of their own, so they go
- * before mere refreshes (lastSeen, counts, samples); what they take is missing for the refreshes,
+ * before mere refreshes (lastSeen, counts, samples); their slots are missing for the refreshes,
  * which then move on: in all there are never more than qps a second, and after a pause at most one
- * second's worth at once. Who is written for another reason gives the slot back, and the next one
- * takes it: n objects wait for n/qps s at most behind their interval, however often they change.
+ * second's worth at once. An object that is written for another reason gives the slot back, and the
+ * next one takes it: n objects wait for n/qps s at most behind their interval, however often they
+ * change.
  *
  * Any thread; one leaf mutex. Times are monotonic. There is one entry for each object that waits,
  * and it goes with refresh_budget_release.

@@ -4,7 +4,7 @@
 
 #include "common/runtime/controller.h"
 
-/* *ret: what the latest of these events about the object with this uid says, in the arena of the turn;
+/* ret: the latest of these events about the object with this uid, in the arena of the turn;
  * NULL: there is none. One list of events, of the namespace of the turn. */
 int refused_pods_read(struct reconcile *rc, const char *uid, const char **ret,
                       struct error *err) MUST_CHECK;

@@ -4,11 +4,12 @@
 #include "controller/task/plan/task_plan.h"
 #include "controller/task/task.h"
 
-/* Neither an error nor published for sure: the broker is away, and the Task is woken when it is back;
- * or a start that is not the first was overtaken by its result, or lost the connection on which that
- * would come, while the module was read: it is decided anew;
- * or it did not acknowledge the start of a scheduled Task, which waits for a marker and then
- * publishes the same again: where nothing confirms a start, a lost one would never be noticed. */
+/* Not an error, and perhaps not published. One of these: the broker is away, and the Task is
+ * woken when it is back; a start that is not the first was overtaken by its result, or lost the
+ * connection on which that would come, while the module was read, so that it must be decided
+ * again; the broker did not acknowledge the start of a scheduled Task, which waits for a marker
+ * and then publishes the same again, because a lost start would never be noticed where nothing
+ * confirms one. */
 #define TASK_NOT_PUBLISHED 1
 
 /* The start can never be sent, whatever is tried. */
@@ -31,7 +32,7 @@ int task_publish_start(const struct task_deps *deps, struct reconcile *rc,
 bool task_send_stop(const struct task_deps *deps, struct reconcile *rc,
                     const struct task_observed *observed, const struct observed_proplet *proplet,
                     const char *id);
-/* Whoever plans a stop plans what to do without an answer. false: it is not out, see
+/* A plan with a stop says what to do without an answer. false: it is not out, see
  * TASK_NOT_PUBLISHED. */
 bool task_publish_stop(const struct task_deps *deps, struct reconcile *rc,
                        const struct task_observed *observed);

@@ -1,4 +1,5 @@
-/* What a plan is made from, read from the caches and from what this process remembers. */
+/* This module observes a Task: it reads all that a plan is made from, from the caches and from
+ * the memory of this process. */
 #pragma once
 
 #include "controller/task/plan/task_plan.h"

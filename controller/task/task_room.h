@@ -1,27 +1,28 @@
-/* Tasks that wait for room on a Proplet: who is woken when there is some, and who waits on. */
+/* This module holds Tasks that wait for room on a Proplet, and decides which are woken when
+ * there is some. */
 #pragma once
 
 #include "controller/task/plan/task_plan.h"
 #include "controller/task/task.h"
 
-/* The Proplet may have room, or fit somebody whom it did not fit before. Any thread. */
+/* The Proplet may have room, or fit a Task that it did not fit before. Any thread. */
 void task_room_offer_all(const struct task_deps *deps, struct arena *arena,
                          const struct freed_list *freed);
 void task_room_offer(const struct task_deps *deps, struct arena *arena,
                      const struct kube_name *proplet);
 
 /*
- * The Proplets of a namespace are not what they were: its Tasks may have another reason to wait.
- * They are told soon: the queue gets one name that stands for all of them, which the reconciler
- * hands to task_room_tell. Any thread.
+ * The Proplets of a namespace have changed: its Tasks may have another reason to wait. They get it
+ * soon: the queue gets one name that stands for all of them, which the reconciler hands to
+ * task_room_tell. Any thread.
  */
 void task_room_changed(const char *ns, struct workqueue *queue);
 bool task_room_is_all(const struct kube_name *name);
 void task_room_tell(const struct task_deps *deps, struct reconcile *rc);
 
-/* What its rank is made of. Since when it waits: the time of the schedule that the run is for; in the
- * first run without a schedule since it was created, in a later one since it has no Proplet. So what
- * runs again and again does not overtake for ever what comes new. Pure. */
+/* Returns the rank of the Task. Since when it waits: the time of the schedule that the run is
+ * for; in the first run without a schedule since it was created, in a later one since it has no
+ * Proplet. So a Task that runs again and again does not overtake new ones for ever. Pure. */
 int64_t task_room_rank(const struct task *task, int64_t created_us, int64_t now_us);
 
 /* Before the first turn of a term: those who waited under an earlier leader are in the order in which

@@ -5,20 +5,20 @@
 #include "controller/task/task.h"
 
 /*
- * Fills ret->workload; ret->task, proplet and attempt are there. Jobs, Deployments and pods are read
- * from the caches. What decides for good is read from the API server: that a Job is gone, how a
- * finished one ended, and what it left.
+ * Fills ret->workload; ret->task, proplet and attempt are there. Jobs, Deployments and pods are
+ * read from the caches. Final facts are read from the API server: that a Job is gone, how a
+ * finished one ended, and its result.
  */
 int task_workload_observe(const struct task_deps *deps, struct reconcile *rc,
                           struct task_observed *ret, struct error *err) MUST_CHECK;
 
-/* Any thread that the watch tells a change on: whose workload it is. */
+/* Any thread that the watch reports a change on: queues the Task that owns the object. */
 map_fn task_map_workload;
 
 /*
- * Deletes what is left over, where what is gone is fine, gives the Job the deadline of now, and scales
- * a daemon back that somebody scaled (put_back.h), which nothing waits on. *plan is told when to look
- * again.
+ * Deletes objects that are left over (one that is gone is fine), gives the Job the deadline of now,
+ * and scales a daemon back that was scaled by hand (put_back.h), for which nothing waits. *plan
+ * gets the time to look again.
  */
 int task_workload_clean(const struct task_deps *deps, struct reconcile *rc,
                         const struct task_observed *observed, struct task_plan *plan,

@@ -7,7 +7,7 @@ struct pod_template_options {
     const cJSON *proplet; /* the whole object */
     const struct proplet_spec *spec;
     int64_t liveliness_s;
-    const char *kbs_uri;     /* where podTemplate names none */
+    const char *kbs_uri;     /* if podTemplate names none */
     const char *key_version; /* see deployment_observed */
     const cJSON *labels;     /* further ones, such as the selector of an object that is there */
 };
@@ -26,9 +26,9 @@ cJSON *pod_template(struct arena *arena, const struct pod_template_options *opti
 void pod_template_merge(cJSON *into, const cJSON *fragment);
 
 /*
- * The first member of a fragment that what became of it does not have, as ".spec.tolerationz" or
- * ".spec.containers[proplet].imagePulPolicy"; NULL: all is there. An API server leaves out what its
- * types do not know (KEP-2885), and says so nowhere that users of the Proplet would look. What is
- * as good as absent (null, false, 0, empty) is not missed.
+ * Returns the first member of a fragment that the stored object does not have, as
+ * ".spec.tolerationz" or ".spec.containers[proplet].imagePulPolicy"; NULL: all is there. An API
+ * server omits members that its types do not know (KEP-2885), and reports it nowhere that users of
+ * the Proplet would look. A value as good as absent (null, false, 0, empty) is not missed.
  */
 const char *pod_template_left_out(struct arena *arena, const cJSON *fragment, const cJSON *made);

@@ -1,5 +1,5 @@
-/* The pods of a Proplet of type k8s: the object that makes them as it is to be, what of it has to
- * change, and what is told of it. Pure. */
+/* This module plans the pods of a Proplet of type k8s: the object that makes them as it is to
+ * be, the changes to the present one, and the status. Pure. */
 #pragma once
 
 #include "common/api/proplet.h"
@@ -8,11 +8,12 @@
 
 /*
  * A Deployment, or a StatefulSet if spec.k8s.indexedClientIds gives each pod an identity of its own
- * ("<clientId>-<n>"). Strategy Recreate: two pods with one identity throw each other off the broker.
+ * ("<clientId>-<n>"). Strategy Recreate: two pods with one identity would disconnect each other at
+ * the broker.
  *
- * What is compared is what is wanted: fields that the API server fills in, and labels and
- * annotations that others add, are no difference. A hash of the pod template (an annotation of it)
- * finds what was wanted before and is not any more. Only what differs is written, by a JSON patch
+ * The wanted fields are compared: fields that the API server fills in, and labels and annotations
+ * that others add, are no difference. A hash of the pod template (an annotation of it) finds fields
+ * that were wanted before and are not any more. Only the difference is written, by a JSON patch
  * that is bound to the version that was read. The template is replaced as a whole: one that another
  * operator made may hold containers and variables of other names, which an apply would leave beside
  * ours, and variables with a value, which may not get a valueFrom.
@@ -40,7 +41,7 @@ enum deployment_action {
     DEPLOYMENT_CREATE,
     DEPLOYMENT_PATCH,
     DEPLOYMENT_WAIT,             /* it is being deleted, and another one follows */
-    DEPLOYMENT_TAKEN,            /* it belongs to somebody else, and is left alone */
+    DEPLOYMENT_TAKEN,            /* it has another owner, and is left alone */
     DEPLOYMENT_TEMPLATE_REFUSED, /* spec.k8s.podTemplate without --allow-pod-template */
 };
 
@@ -48,7 +49,7 @@ struct deployment_plan {
     enum deployment_action action;
     const cJSON *object;            /* CREATE */
     const struct json_patch *patch; /* PATCH */
-    bool put_back; /* PATCH: not the Proplet changed, but somebody changed the object */
+    bool put_back; /* PATCH: not the Proplet changed, but the object was changed by hand */
 };
 
 /* PATCH and CREATE act on what spec says now; nothing is remembered, so doing it again is harmless. */
@@ -64,22 +65,23 @@ bool deployment_has_inline_key(const struct proplet_spec *spec);
 /* Of the Secret that the live pods were made with; NULL: none. */
 const char *deployment_key_version(const cJSON *live);
 
-/* What becomes of status.k8sStatus and of the condition Ready. */
+/* The parts of status.k8sStatus and of the condition Ready. */
 struct proplet_pods {
     bool ready; /* all replicas are, and there is at least one */
     int64_t ready_replicas;
     int64_t available_replicas;
     enum reason reason;
-    const char *word; /* REASON_OTHER: what the cluster calls it */
+    const char *word; /* REASON_OTHER: the cluster's word */
     const char *message;
     bool trouble; /* nothing will come of it by itself: an event is due */
     bool podless; /* pods are missing, and only an event of the API server says why */
-    /* When this turn wrote the pods: what the API server left out of podTemplate, "": nothing. */
+    /* When this turn wrote the pods: the members of podTemplate that the API server omitted, "":
+     * none. */
     const char *left_out;
 };
 /*
- * live NULL: not made yet. pods: those of the Proplet, in any order; what of them is in trouble is
- * told, in name order the first.
+ * live NULL: not made yet. pods: those of the Proplet, in any order; of those in trouble the status
+ * has the first in name order.
  */
 struct proplet_pods deployment_status(struct arena *arena, const struct proplet_spec *spec,
                                       bool hold, const cJSON *live, const cJSON *const *pods,

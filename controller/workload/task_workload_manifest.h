@@ -1,5 +1,5 @@
-/* What a Task becomes on a Proplet of type k8s: a ConfigMap, and a Job or, for a daemon, a
- * Deployment. Pure. */
+/* This module makes the objects of a Task on a Proplet of type k8s: a ConfigMap, and a Job or,
+ * for a daemon, a Deployment. Pure. */
 #pragma once
 
 #include "common/api/task.h"
@@ -15,8 +15,8 @@
  * Deployment   `<task>-daemon`, of TASK_DAEMON_REPLICAS.
  *
  * The container is `task`. Its pod passes Pod Security "restricted" and has no token, unless the
- * Proplet's podTemplate says otherwise. PROPLET_ID is the name of the Proplet, TASK_ID the id of the
- * attempt as devices are told it.
+ * Proplet's podTemplate says otherwise. PROPLET_ID is the name of the Proplet, TASK_ID the id of
+ * the attempt as in messages to devices.
  */
 struct task_workload_request {
     const cJSON *task;            /* the whole object: it owns what is made */

@@ -1,4 +1,4 @@
-/* What became of a Task's Job or Deployment, read off it and its pods. Pure. */
+/* This module reads the state of a Task's Job or Deployment from it and its pods. Pure. */
 #pragma once
 
 #include "common/api/reasons.h"
@@ -10,16 +10,16 @@ enum task_workload_step {
     WORKLOAD_STARTED,   /* of a daemon: it is available */
     WORKLOAD_SUCCEEDED, /* a Job only, like the rest */
     WORKLOAD_FAILED,
-    WORKLOAD_DISRUPTED, /* its pod was taken away: it may run anew, and that is not its failure */
+    WORKLOAD_DISRUPTED, /* its pod was taken away: it may run again, and that is not its failure */
 };
 
 struct task_workload_state {
     enum task_workload_step step;
-    /* WAITING: what holds it up, REASON_NONE while nothing does; FAILED, DISRUPTED: why. Messages hold no
-     * times and no counts. */
+    /* WAITING: the obstacle, REASON_NONE while there is none; FAILED, DISRUPTED: why. Messages
+     * hold no times and no counts. */
     enum reason reason;
     const char *message;
-    const char *word; /* REASON_OTHER: what the cluster calls it */
+    const char *word; /* REASON_OTHER: the cluster's word */
     bool mute;        /* FAILED: its container ended without a word */
     bool stuck;       /* WAITING: that hardly passes by itself */
     bool podless;     /* WAITING: there is no pod, and only an event says why */
@@ -39,5 +39,5 @@ void task_workload_add_words(struct arena *arena, struct task_workload_state *st
 /* Of a Job that succeeded, and of whose result only the end is there. */
 struct task_workload_state task_workload_cut_state(void);
 
-/* The Job has no pod, because this is what its controller was told when it made one. */
+/* The Job has no pod, because its controller got this refusal when it made one. */
 struct task_workload_state task_workload_refused_state(struct arena *arena, const char *message);

@@ -1,5 +1,5 @@
-/* What all objects that make pods have in common: owner, labels, a pod that is harmless, and what a
- * pod says of its troubles. Pure. */
+/* Parts that all objects which make pods have in common: owner, labels, a pod that is harmless,
+ * and the troubles of a pod. Pure. */
 #pragma once
 
 #include "common/api/reasons.h"
@@ -10,7 +10,8 @@
  * others. */
 #define WORKLOAD_SELECTOR "app.kubernetes.io/managed-by=propeller"
 
-/* Changes wake whom they concern; should one be lost, it is looked at again so often. */
+/* A change wakes the object that it concerns; in case one is lost, each is looked at again at
+ * this interval. */
 #define WORKLOAD_BACKSTOP_MS 300000
 
 /* The numeric user and group of a container: no image has to know them. */
@@ -27,9 +28,10 @@ cJSON *workload_create(struct arena *arena, const struct kube_kind *kind, const 
 bool workload_is_of(const cJSON *object, const char *owner_uid);
 
 /*
- * What Pod Security "restricted" asks for, and more: no root, no new privileges, no capabilities, the
- * runtime's seccomp profile, a read-only root with an empty /tmp, no token, no variables of Services.
- * The container is one of spec.containers. First of all: volumes and mounts are added to these.
+ * Makes a pod as Pod Security "restricted" asks, and more: no root, no new privileges, no
+ * capabilities, the runtime's seccomp profile, a read-only root with an empty /tmp, no token, no
+ * variables of Services. The container is one of spec.containers. Call it first: volumes and mounts
+ * are added to these.
  */
 void workload_secure(cJSON *pod_spec, cJSON *container);
 
@@ -43,9 +45,9 @@ void workload_add_env(struct arena *arena, cJSON *env, const char *name, const c
 const char *workload_hash(struct arena *arena, const cJSON *value);
 
 /*
- * live, as the API server keeps it, has everything that wanted has: members that wanted lacks were
- * filled in by the server; amounts are compared as quantities; what is empty in wanted may be absent.
- * Arrays are compared item by item.
+ * Returns whether live, as the API server keeps it, has every member that wanted has. The server
+ * has filled in members that wanted lacks; amounts are compared as quantities; a member that is
+ * empty in wanted may be absent. Arrays are compared item by item.
  */
 bool workload_has(const cJSON *live, const cJSON *wanted);
 
@@ -54,22 +56,23 @@ bool workload_has(const cJSON *live, const cJSON *wanted);
 struct workload_trouble {
     enum reason reason; /* REASON_NONE: none */
     const char *message;
-    const char *word; /* REASON_OTHER: what the cluster calls it */
+    const char *word; /* REASON_OTHER: the cluster's word */
 };
 /* With the cluster's word for it; `otherwise` where it has none. */
 struct workload_trouble workload_trouble_or(enum reason otherwise, const char *word,
                                             const char *message);
 struct workload_trouble workload_pod_trouble(struct arena *arena, const cJSON *pod);
-/* The API server could not ask a webhook that it has to ask before it takes an object (500): somebody
- * has to mend that, where other failures of the API server pass. */
+/* The API server could not call a webhook that it must call before it takes an object (500). A
+ * person has to repair that, where other failures of the API server pass. */
 bool workload_webhook_failed(const struct error *err);
-/* Why there are no pods: what a ReplicaSet or a Job was told when it wanted to make one. QuotaExceeded,
- * PodSecurity, NamespaceTerminating, WebhookUnavailable, or the reason that is given. */
+/* Why there are no pods: the refusal that a ReplicaSet or a Job got when it wanted to make one.
+ * QuotaExceeded, PodSecurity, NamespaceTerminating, WebhookUnavailable, or the reason that is
+ * given. */
 /* reason: as the cluster calls it; "": FailedCreate. */
 struct workload_trouble workload_refusal(struct arena *arena, const char *reason,
                                          const char *message);
 
 /* Of a pod its owner, its labels and its status are kept. */
 watch_project_fn project_pod;
-/* Of a Deployment and its like: what an earlier kubectl apply left behind is not kept. */
+/* Of a Deployment and its like, without the copy that an earlier kubectl apply left behind. */
 watch_project_fn project_workload;

@@ -13,7 +13,7 @@ struct kv;        /* standalone/store/kv.h */
 struct resources; /* standalone/schema/resource.h */
 
 /*
- * What is served: the resources of standalone/schema, discovery, OpenAPI, /version, /healthz,
+ * This module serves the resources of standalone/schema, discovery, OpenAPI, /version, /healthz,
  * /livez, /readyz, SelfSubjectAccessReviews and SelfSubjectReviews. Codes, reasons and the fields of causes are
  * those of kube-apiserver 1.34; sentences are plain English. docs/standalone.md lists the differences.
  *
@@ -24,7 +24,7 @@ struct resources; /* standalone/schema/resource.h */
  *     in the order of coming, so that many writers are no reason to fail: one that names no
  *     resourceVersion is always made, one that names another than the object has gets Conflict.
  *  3. resourceVersion is the store's revision: one row of numbers for all resources, never
- *     repeated. A watch from the version of a list tells everything after it, in order, once.
+ *     repeated. A watch from the version of a list has every later event, in order, once.
  *  4. uid, creationTimestamp, deletionTimestamp and generation are the server's, whatever a client
  *     sends.
  *  5. Nothing of a Secret is in any message.
@@ -32,11 +32,11 @@ struct resources; /* standalone/schema/resource.h */
 #define API_MAX_BODY (3u << 20) /* as kube-apiserver */
 /* Values of a body. With what defaults, checks and managed fields need of each, some 10 MiB. */
 #define API_MAX_VALUES 10000
-#define API_MAX_OBJECT_VALUES 20000 /* of what is stored: with managed fields, or after patches */
+#define API_MAX_OBJECT_VALUES 20000 /* of a stored object: with managed fields, or after patches */
 /* Of 429. */
 #define API_TOO_MANY "too many requests, please try again later"
 #define API_RETRY_AFTER_S 5
-/* Of what has only options, or is never stored: deletions and reviews. */
+/* Of a body that has only options, or is never stored: deletions and reviews. */
 #define API_MAX_SMALL_BODY (64u << 10)
 /* A page of a list without a limit of its own is everything, as there. */
 
@@ -63,7 +63,7 @@ struct api_request {
     const char *content_type, *accept, *user_agent;
     const char *body; /* may be "" */
     size_t body_len;
-    const struct user *user; /* never NULL; who is not authenticated is answered by the server */
+    const struct user *user; /* never NULL; the server answers requests without authentication */
     /* Asked while a list grows: whether there is room for an answer of so many bytes; if not, the answer is 429, and
      * nothing was done. NULL: for any. A list that grows needs about 3 MiB beside it */
     bool (*has_room)(void *ctx, size_t len);
@@ -92,12 +92,12 @@ void api_handle(struct api *api, struct arena *arena, const struct api_request *
 /* Before the body is there: false, and *ret refuses it, if the user may not do this at all. */
 bool api_admit(struct api *api, struct arena *arena, const struct api_request *request,
                struct api_reply *ret);
-/* How large its body may be; by method and path alone. */
+/* Returns the limit of its body; by method and path alone. */
 size_t api_max_body(const char *method, const char *path);
 /* Whether it reads a whole collection: a list (but no watch), or the deletion of a collection. By method, path and
  * query alone. */
 bool api_is_long(struct arena *arena, const struct api_request *request);
-/* A Status, for whoever answers before the API is asked. */
+/* Makes a Status, for an answer that is given before the API is asked. */
 void api_refuse(struct arena *arena, int code, const char *reason, const char *message,
                 struct api_reply *ret);
 
@@ -114,8 +114,8 @@ int api_watch_next(struct api_watch *watch, struct arena *arena, const char **re
                    size_t *ret_len);
 /* Milliseconds until the next bookmark or the end, whichever comes first. */
 uint32_t api_watch_wait_ms(const struct api_watch *watch);
-/* There may be more to take: any thread, must not call back into the api or the kv. Set once, before the
- * first api_watch_next; what came before is told at once. */
+/* There may be more to take: any thread, must not call back into the api or the kv. Set once,
+ * before the first api_watch_next; earlier events are announced at once. */
 void api_watch_set_notify(struct api_watch *watch, void (*notify)(void *ctx), void *ctx);
 /* No notification is under way or comes after it. NULL is fine. */
 void api_watch_close(struct api_watch *watch);

@@ -1,4 +1,4 @@
-/* One request on its way: what all verbs share. For this folder only. */
+/* One request on its way: the state that all verbs share. For this folder only. */
 #pragma once
 
 #include "common/base/digest.h"

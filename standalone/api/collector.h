@@ -12,11 +12,11 @@
 struct collector;
 
 /*
- * Watches the whole store. In memory is the key of each object that has an owner, and of each that is to be
- * looked at. An owner that goes costs a few looks for each dependent, whatever order they end in, and a
- * namespace for each object in it; meanwhile others are looked at, too. What cannot be done now (a conflict,
- * a full disk, one that cannot be read) is tried again every collector_retry_ms. Nothing is done as long as it could
- * not read what has happened.
+ * Watches the whole store. In memory is the key of each object that has an owner, and of each that
+ * is to be looked at. An owner that goes costs a few looks for each dependent, whatever order they
+ * end in, and a namespace for each object in it; meanwhile others are looked at, too. A deletion
+ * that is impossible now (a conflict, a full disk, an object that cannot be read) is tried again
+ * every collector_retry_ms. Nothing is done before it has read all events.
  */
 #define COLLECTOR_EVENTS_MS 60000
 int collector_create(struct api *api, struct collector **ret, struct error *err);
@@ -55,13 +55,13 @@ struct collector {
      * through from position on: */
     struct map *todo, *bulk, *going;
     size_t position;
-    struct map *later; /* those that could not be done */
-    int64_t later_ms;  /* when they are looked at again */
+    struct map *later; /* deletions that failed */
+    int64_t later_ms;  /* the time to look at them again */
     int64_t events_due_ms;
     struct timeline *timeline; /* of Events */
 };
 
-/* How far a namespace has been emptied. */
+/* The progress of emptying a namespace. */
 struct collector_sweep {
     size_t resource; /* all before it were gone through; as many as there are: all */
     char *after;     /* of it, up to this key; NULL: from its first */
@@ -84,8 +84,9 @@ bool collector_blocks(
     const cJSON *reference); /* the owner waits for the object in the foreground */
 /* The object is being deleted, and its dependents are to go first. */
 bool collector_is_waiting(const cJSON *object);
-/* Which key an owner reference of an object in ns ("": in none) has in the store. NULL: it cannot be known whether the
- * owner is there: its kind is not served, or is in namespaces and the object is not. */
+/* Returns the key in the store of an owner reference of an object in ns ("": in none). NULL: it
+ * cannot be known whether the owner is there: its kind is not served, or is in namespaces and
+ * the object is not. */
 const char *collector_owner_key(const struct collector *collector, struct arena *arena,
                                 const char *ns, const cJSON *reference);
 

@@ -6,7 +6,8 @@
 
 /* The reply with one object. */
 int present_object(struct api_call *call, int code, cJSON *object);
-/* How a Table is to be; -1 after a refusal: the query wishes what is none. Of another form nothing counts. */
+/* Reads the form of a Table from the query; -1 after a refusal: the query asks for an impossible
+ * one. Options of another form do not count. */
 int present_options(struct api_call *call, struct table_options *ret);
 /* A tree in the form that was asked for, a Table of one row or metadata alone; in the arena. */
 cJSON *present_tree(struct arena *arena, const struct format *format,

@@ -1,4 +1,5 @@
-/* Lists: what a query selects, of one revision, as the text of the answer. For this folder only. */
+/* Lists: the objects that a query selects, of one revision, as the text of the answer. For this
+ * folder only. */
 #pragma once
 
 #include "common/base/buf.h"

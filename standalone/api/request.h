@@ -47,7 +47,8 @@ struct query {
     bool force, force_set;
     const char *propagation_policy, *orphan_dependents;
     const char *include_object;
-    const char *timeout; /* nothing takes so long: read only to refuse what is no duration */
+    const char
+        *timeout; /* no request takes that long: read only to refuse a text that is no duration */
     int64_t grace_period_s;
     const char *uid; /* a precondition of a deletion, as resource_version is */
 };

@@ -1,4 +1,4 @@
-/* Which objects of a collection are wanted: label selectors and field selectors. Pure. */
+/* This module selects objects of a collection: label selectors and field selectors. Pure. */
 #pragma once
 
 #include "standalone/schema/resource.h"

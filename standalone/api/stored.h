@@ -20,8 +20,9 @@ const char *stored_key(struct arena *arena, const struct resource *resource, con
 const char *stored_text(struct arena *arena, const struct resource *resource, cJSON *object,
                         size_t *ret_len);
 
-/* As clients of this version of the resource see it, with resourceVersion; owned by the arena, free
- * to change. revision: what to say instead of the value's own; 0: that. */
+/* Returns the object as clients of this version of the resource see it, with resourceVersion;
+ * owned by the arena, free to change. revision: the one to show instead of the value's own; 0:
+ * the value's own. */
 int stored_tree(struct arena *arena, const struct resource *resource, const struct kv_value *value,
                 uint64_t revision, cJSON **ret, struct error *err) MUST_CHECK;
 

@@ -18,7 +18,7 @@ struct turns {
 };
 
 void turns_init(struct turns *turns);
-void turns_release(struct turns *turns); /* nobody waits */
+void turns_release(struct turns *turns); /* no caller waits */
 
 /* Of one request; it stays where it is. */
 struct turn {

@@ -1,4 +1,4 @@
-/* Who asks, and what his role lets him do. */
+/* The sender of a request, and the verbs that its role allows. */
 #pragma once
 
 #include <stdbool.h>

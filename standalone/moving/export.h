@@ -8,7 +8,7 @@
 #include "standalone/store/kv.h"
 
 struct export_options {
-    const char *ns; /* what is in this namespace, and itself; "" or NULL: all */
+    const char *ns; /* only this namespace and its objects; "" or NULL: all */
     bool status;    /* finished Tasks, jobs and rounds with their status: for import */
     bool all;       /* finished ones without it: they run again */
 };
@@ -16,7 +16,7 @@ struct export_options {
 struct export_counts {
     size_t written;
     size_t left_out[MANIFEST_VERDICTS]; /* finished, children, … */
-    size_t without_owners;              /* written, but nobody owns them any more */
+    size_t without_owners;              /* written, and without an owner from now on */
     /* Tasks that depend on a finished one that is left out: they would wait for ever. */
     size_t stranded;
     const char *stranded_example; /* in the arena of the caller; NULL: none */

@@ -8,15 +8,18 @@
 #include "standalone/schema/resource.h"
 
 /*
- * Takes what export_write wrote, and what `kubectl get -o yaml` or -o json of any cluster gives: what is
- * the server's is dropped, children of controllers and the like are left out (manifest.h).
+ * Takes the output of export_write, and of `kubectl get -o yaml` or -o json of any cluster: members
+ * that belong to the server are dropped, children of controllers and the like are omitted
+ * (manifest.h).
  *
- *  - What is not there is created; a namespace that is missing, too.
- *  - What is there and the same stays: an import that was interrupted, or in which something was refused,
- *    is simply run again. What is there and differs is refused; nothing is ever overwritten.
- *  - What had finished is finished: it is made suspended and with the annotation below, gets its status,
- *    and is resumed, so that no controller runs it in between. Whatever else has a status begins anew.
- *  - A field that the kind does not know refuses the object; nothing is dropped in silence.
+ * - An object that is not there is created; a namespace that is missing, too.
+ * - An object that is there and the same stays: an import that was interrupted, or in which
+ *   something was refused, is simply run again. A different one is refused; nothing is ever
+ *   overwritten.
+ * - A finished object is finished: it is made suspended and with the annotation below, gets its
+ *   status, and is resumed, so that no controller runs it in between. Any other with a status
+ *   begins again.
+ * - A field that the kind does not know refuses the object; nothing is dropped in silence.
  */
 #define IMPORT_ANNOTATION "propeller.propeller.abstractmachines.fr/importing"
 

@@ -1,13 +1,14 @@
-/* What of an object is the user's, and which objects are: for moving them to another server. Pure. */
+/* This module moves objects to another server: it decides which ones go along, and which of
+ * their members belong to the user. Pure. */
 #pragma once
 
 #include "common/kube/object.h"
 
-/* What is done with an object; all but the first two stay behind. */
+/* The decision about an object; all but the first two stay behind. */
 enum manifest_verdict {
-    MANIFEST_OPEN,     /* it goes along, and begins anew there */
+    MANIFEST_OPEN,     /* it goes along, and begins again there */
     MANIFEST_FINISHED, /* a Task, job or round that has ended: without its status it would run again */
-    MANIFEST_CHILD,    /* a controller owns it and makes it anew */
+    MANIFEST_CHILD,    /* a controller owns it and makes it again */
     MANIFEST_DELETED,    /* it is being deleted */
     MANIFEST_OF_CLUSTER, /* every cluster has its own, or it is a record: a Lease, an Event,
                           * kube-root-ca.crt, tokens of ServiceAccounts, the namespaces kube-system,
@@ -19,10 +20,11 @@ extern const char *const MANIFEST_WORDS[]; /* "made by controllers", for counts 
 enum manifest_verdict manifest_judge(const struct kube_kind *kind, const cJSON *object);
 
 /*
- * The object as a user would have written it, owned by the arena: apiVersion, kind, metadata and what
- * he sets, without what a server or a controller set in it (uid, versions, times, managedFields, owner
- * references, the controllers' finalizers, kubectl's copy of what was applied last). with_status: the
- * status of one that is MANIFEST_FINISHED stays, without the generations that it was made for.
+ * Returns the object as a user would have written it, owned by the arena: apiVersion, kind,
+ * metadata and the members that users set, without those that a server or a controller sets (uid,
+ * versions, times, managedFields, owner references, the controllers' finalizers, kubectl's copy of
+ * the last apply). with_status: the status of one that is MANIFEST_FINISHED stays, without the
+ * generations that it was made for.
  */
 cJSON *manifest_of(struct arena *arena, const struct kube_kind *kind, const cJSON *object,
                    bool with_status);

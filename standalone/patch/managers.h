@@ -1,4 +1,4 @@
-/* metadata.managedFields: who manages which fields. */
+/* metadata.managedFields: the fields of each manager. */
 #pragma once
 
 #include "standalone/patch/field_set.h"

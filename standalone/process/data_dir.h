@@ -1,4 +1,4 @@
-/* What a standalone server keeps: one folder, for its owner alone. */
+/* The folder of a standalone server, for its owner alone. */
 #pragma once
 
 #include "common/base/arena.h"
@@ -22,7 +22,8 @@
 #define DATA_DIR_ADMIN "admin.kubeconfig"
 #define DATA_DIR_CONTROLLER "controller.kubeconfig"
 
-/* Of the authorities and of what they sign: a board may be off for long, and nobody looks after it. */
+/* Of the authorities and of the certificates that they sign: a board may be off for long, and
+ * has no administrator. */
 #define DATA_DIR_YEAR_US (INT64_C(365) * 24 * 60 * 60 * 1000000)
 #define DATA_DIR_CA_LIFETIME_US (30 * DATA_DIR_YEAR_US)
 #define DATA_DIR_LEAF_LIFETIME_US (3 * DATA_DIR_YEAR_US)
@@ -47,10 +48,11 @@ int data_dir_make(struct arena *arena, const char *path, struct error *err) MUST
 /*
  * Authority and serving pair for these names.
  *
- *  1. An authority that is there is never replaced: kubeconfigs have it in them. One that is not valid yet
- *     stays (a warning), as does what is served with it: the clock is behind. One that cannot be used is
- *     ERROR_INVALID, which names the file and what to do; so is one that is not there, but is in a kubeconfig
- *     of the directory, or that must not be made (may_begin).
+ *  1. An authority that is there is never replaced: kubeconfigs have it in them. An authority that
+ *     is not valid yet stays (a warning), as does its serving pair: the clock is behind. An
+ *     authority that cannot be used is ERROR_INVALID, which names the file and what to do; so is
+ *     one that is not there, but is in a kubeconfig of the directory, or that must not be made
+ *     (may_begin).
  *  2. The serving pair is renewed when a third of its life is left, or for other names.
  */
 struct data_dir_names {
@@ -62,11 +64,13 @@ int data_dir_keep_certificates(struct arena *arena, const char *directory,
                                const struct clock *clock, struct error *err) MUST_CHECK;
 
 /*
- * That nobody but the owner, who is root or the user of this process, can write what decides who comes in or
- * the folders that it is in, or read what lets in: ERROR_INVALID names the path and what to do. A directory
- * that others can only look into is warned of, one that is none refused. Files that are not there are fine.
+ * Checks that only the owner, who is root or the user of this process, can write the files that
+ * decide about access or the folders that they are in, or read the secrets: ERROR_INVALID names the
+ * path and what to do. A directory that others can only look into gets a warning; a path that is no
+ * directory is refused. Files that are not there are fine.
  */
 int data_dir_check_modes(struct arena *arena, const char *directory, struct error *err) MUST_CHECK;
-/* One process at a time adds users: waits for the others. What is returned is closed by data_dir_unlock. */
+/* One process at a time adds users: waits for the others. data_dir_unlock closes the lock in
+ * *ret. */
 int data_dir_lock_users(const char *directory, int *ret, struct error *err) MUST_CHECK;
 void data_dir_unlock(int lock);

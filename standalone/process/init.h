@@ -3,14 +3,15 @@
 
 #include "standalone/process/settings.h"
 
-/* What is there already stays: tokens and the authority do not change. An admin.kubeconfig that is lost is made
- * again with a new token, which replaces the old one. ERROR_INVALID names what is there and of no use, or that the
- * users are lost while the kubeconfig is there; then neither is written. */
+/* Existing files stay: tokens and the authority do not change. An admin.kubeconfig that is lost
+ * is made again with a new token, which replaces the old one. ERROR_INVALID names a file that is
+ * there and cannot be used, or says that the users are lost while the kubeconfig is there; then
+ * neither is written. */
 int init_run(struct arena *arena, const struct standalone_settings *settings,
              struct error *err) MUST_CHECK;
-/* Prints the kubeconfig; without an address in the settings with that of admin.kubeconfig. ERROR_EXISTS:
- * there is a user of that name; ERROR_INVALID: there are no users, whom init makes, or they are damaged. Who
- * cannot be told of his kubeconfig is not added. */
+/* Prints the kubeconfig; without an address in the settings with that of admin.kubeconfig.
+ * ERROR_EXISTS: there is a user of that name; ERROR_INVALID: there are no users, which init
+ * makes, or they are damaged. A user whose kubeconfig cannot be printed is not added. */
 int init_add_user(struct arena *arena, const struct standalone_settings *settings,
                   struct error *err) MUST_CHECK;
 
@@ -18,12 +19,11 @@ int init_add_user(struct arena *arena, const struct standalone_settings *setting
 int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
                            bool may_begin, struct error *err) MUST_CHECK;
 
-/* ERROR_INVALID: admin.kubeconfig leads to this server, and trusts another authority or has a token
- * that is nobody's. One that cannot be read is not judged. */
+/* ERROR_INVALID: admin.kubeconfig leads to this server, and trusts another authority or has a
+ * token of no user. A kubeconfig that cannot be read is not judged. */
 int init_check_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
                           struct error *err) MUST_CHECK;
 
-/* False: admin.kubeconfig speaks of another server than that of the settings, *ret. One that cannot be read is not
- * judged. */
+/* False: admin.kubeconfig names another server than that of the settings, *ret. A kubeconfig that cannot be read is not judged. */
 bool init_finds_server(struct arena *arena, const struct standalone_settings *settings,
                        const char **ret) MUST_CHECK;

@@ -3,7 +3,7 @@
 
 #include "standalone/process/settings.h"
 
-/* YAML to settings->output; what was left out is told on the standard error. */
+/* Writes YAML to settings->output, and the names of omitted objects to the standard error. */
 int move_export(struct arena *arena, const struct standalone_settings *settings,
                 struct error *err) MUST_CHECK;
 /* Through the API of the server if it runs, else into the store. Counts are printed, and on the standard

@@ -1,4 +1,4 @@
-/* metadata: what every object has, decoded, pruned and validated as ObjectMeta is. */
+/* metadata: the members that every object has, decoded, pruned and validated as ObjectMeta is. */
 #pragma once
 
 #include "common/kube/object.h"

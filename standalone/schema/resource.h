@@ -1,4 +1,5 @@
-/* What is served: the kinds of crds/ and the built-in ones, and how objects of each are written. */
+/* The resources that are served, the kinds of crds/ and the built-in ones, and the way in which
+ * objects of each are written. */
 #pragma once
 
 #include "common/api/default.h"
@@ -19,20 +20,21 @@ struct resource_column {
     const char *path; /* ".status.phase": JSONPath; "": resource_cells_fn computes the row */
 };
 
-/* Adds the value of each column to the array cells; now_us: what ages are counted to. */
+/* Adds the value of each column to the array cells; now_us: the end of ages. */
 typedef void resource_cells_fn(struct arena *arena, const cJSON *object, int64_t now_us,
                                cJSON *cells);
 
 /*
- * How a write goes: object_meta_decode; custom kinds: schema_prune, schema_default; built-in kinds:
- * to_storage's form is what is stored, schema_decode, schema_prune, fill; managed_fields_update;
- * apply_defaults (admission); prepare; object_meta_validate, schema_validate (custom kinds); then,
- * if nothing is wrong so far, validate. Custom kinds: without the subresource an object's status is
- * the old one's (none for a new one), in the subresource all but status and managedFields is.
+ * The steps of a write: object_meta_decode; custom kinds: schema_prune, schema_default; built-in
+ * kinds: to_storage's form is what is stored, schema_decode, schema_prune, fill;
+ * managed_fields_update; apply_defaults (admission); prepare; object_meta_validate, schema_validate
+ * (custom kinds); then, if nothing is wrong so far, validate. Custom kinds: without the subresource
+ * an object's status is the old one's (none for a new one), in the subresource all but status and
+ * managedFields is.
  *
- * Makes an object what a strategy of the API server stores: fields of the kind that are not set get
- * their values, what a client may not change is taken from old. Changes object in place. old NULL:
- * it is created.
+ * Makes an object as a strategy of the API server stores it: fields of the kind that are not set
+ * get their values, and those that a client may not change are taken from old. Changes object in
+ * place. old NULL: it is created.
  */
 typedef void resource_prepare_fn(struct arena *arena, cJSON *object, const cJSON *old);
 /* The same object as another version of the API has it; in place. */
@@ -56,12 +58,12 @@ struct resource {
     const struct resource_column *columns; /* all, the name among them */
     size_t columns_len;
     resource_cells_fn *cells; /* NULL: each column has a path */
-    /* What admission does for custom kinds; NULL: nothing. */
+    /* The defaults of admission for custom kinds; NULL: nothing. */
     default_fn *apply_defaults;
     validate_fn *validate;        /* never NULL */
     validate_fn *validate_status; /* NULL: nothing */
     /* Built-in kinds; NULL: nothing. fill: defaults of the version, before managed fields are
-     * looked at; prepare: what the strategy does, after them. */
+     * looked at; prepare: the strategy, after them. */
     resource_prepare_fn *fill;
     resource_prepare_fn *prepare;
     resource_convert_fn *to_storage;

@@ -1,4 +1,4 @@
-/* Objects as a meta.k8s.io/v1 Table: what kubectl get prints. */
+/* Objects as a meta.k8s.io/v1 Table, which kubectl get prints. */
 #pragma once
 
 #include "standalone/schema/resource.h"
@@ -8,8 +8,8 @@ enum table_include { TABLE_METADATA, TABLE_NONE, TABLE_OBJECT };
 /* "" is Metadata. false: the text is none of Metadata, None, Object. */
 bool table_include_parse(const char *text, enum table_include *ret);
 
-/* How long ago a time was, as kubectl shows it: "5s", "3m20s", "2d4h", "<invalid>" for more than a second in the
- * future, "<unknown>" without a time. In the arena. */
+/* Returns the age of a time as kubectl shows it: "5s", "3m20s", "2d4h", "<invalid>" for more
+ * than a second in the future, "<unknown>" without a time. In the arena. */
 const char *table_age(struct arena *arena, const cJSON *time, int64_t now_us);
 
 struct table_options {

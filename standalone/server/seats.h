@@ -22,8 +22,9 @@
  *     that may not have it is passed over. At most SEATS_QUEUE requests of one user wait.
  *  5. A request with an answer of more than small_answer bytes keeps its seat, for its own user alone, until the answer
  *     is sent or the connection has ended. So SEATS_EACH such answers of one user are unread at most.
- *  6. These answers have max_answers bytes in all, from when they are made; each counts as half of that at most, so
- *     that one may be larger. An answer that is owed, because something has changed, is sent in any case and counts.
+ *  6. These answers have max_answers bytes in all, from when they are made; each counts as half of
+ *     that at most, so that one may be larger. An answer that is owed, because something has
+ *     changed, is always sent and counts.
  */
 struct seats {
     size_t max_requests, max_answers, small_answer; /* set before seats_init */

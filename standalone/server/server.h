@@ -1,4 +1,4 @@
-/* The API over HTTPS: who asks, what he gets, watches as streams. */
+/* The API over HTTPS: authentication, answers, and watches as streams. */
 #pragma once
 
 #include <stddef.h>
@@ -14,24 +14,26 @@ struct server_options {
     const char *address; /* "127.0.0.1:6443", as http_server's */
     const char *cert_pem, *key_pem;
     struct api *api;          /* borrowed */
-    struct users_file *users; /* borrowed; its changes are this server's to be told of */
+    struct users_file *users; /* borrowed; this server is notified of its changes */
     unsigned max_connections; /* 0: 512; each has a thread */
-    unsigned max_strangers;   /* of these, whose clients have not said who they are; 0: half */
+    unsigned max_strangers;   /* the limit of connections without a known user; 0: half */
     size_t max_answers;       /* bytes of all that are made or sent; 0: 16 MiB */
 };
 
 /*
  *  1. Without a token that counts: 401 to everything but /healthz, /livez, /readyz and /version. That, and whether
- *     the role may do it at all, is decided by the headers: a body is not waited for, and takes no room. Of more
- *     connections than max_strangers without anybody who is known the oldest is closed: they are in nobody else's way.
+ *     the role may do it at all, is decided by the headers: a body is not waited for, and takes no
+ *     room. Of more connections than max_strangers without a known user the oldest is closed, so
+ *     that they hold up no others.
  *  2. Bodies of at most api_max_body(). A request, and each chunk of a watch, has a minute.
  *  3. A watch ends when its user is removed, or gets another role.
  *     Of one user no more than half of the connections have a request in progress, and no more than a quarter
  *     are watches: then 429, and of watches one line in the log.
  *  4. Requests in work and answers that are not read are limited by seats.h. A request that has to wait too long in
- *     line, and a read whose answer has no room, get 429; what its client has left is not begun, or ends with its next
- *     chunk. Beside its answer a list that is being made needs about 3 MiB; a watch that is not read holds a line, and
- *     256 KiB of objects or 1 MiB of events (or one) behind it.
+ *     line, and a read whose answer has no room, get 429; one whose client has gone is not begun,
+ *     or ends with its next chunk. Beside its answer a list that is being made needs about 3 MiB; a
+ *     watch that is not read holds a line, and 256 KiB of objects or 1 MiB of events (or one)
+ *     behind it.
  */
 int server_start(const struct server_options *options, struct server **ret,
                  struct error *err) MUST_CHECK;

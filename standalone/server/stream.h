@@ -15,8 +15,8 @@ void streams_destroy(struct streams *streams); /* none is open; NULL is fine */
 /* The users have changed: those whose user is not what it was are ended. Any thread. */
 void streams_check(struct streams *streams);
 
-/* Takes the watch. The answer is in the arena, the stream lives until its close. NULL is returned when the user has as
- * many as he may have, and the watch is closed. */
+/* Takes the watch. The answer is in the arena, the stream lives until its close. NULL is
+ * returned when the user has reached the limit of watches, and the watch is closed. */
 const struct http_stream *stream_open(struct streams *streams, struct arena *arena,
                                       struct api_watch *watch,
                                       const char token_hash[static SHA256_HEX_LEN],

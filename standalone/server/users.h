@@ -1,4 +1,4 @@
-/* Who may come in: bearer tokens and the roles behind them. */
+/* The users with access: bearer tokens and the roles behind them. */
 #pragma once
 
 #include "common/base/arena.h"
@@ -9,7 +9,7 @@
 /*
  * A text with a user a line, "<name> <role> <SHA-256 of the token, hexadecimal>", so that a reader of the file has no
  * token. Empty lines and those that begin with # do not count. Nor does a line of an earlier version, with
- * "certificate" or "certificate:<SHA-256>" behind the role: users_useless_line tells of it.
+ * "certificate" or "certificate:<SHA-256>" behind the role: users_useless_line names it.
  *
  * Immutable, shared by references; any thread.
  */
@@ -44,11 +44,11 @@ char *users_make_token(struct arena *arena);
 
 /*
  *  1. Each users_file_get() looks whether the file is another one than before (a stat), so a request that
- *     comes after a rename or a write sees what it made.
+ *     comes after a rename or a write sees the new users.
  *  2. A file that is damaged (one with a NUL is), empty or gone changes nothing: the users of before stay,
  *     which is logged once for each such file.
- *  3. Those who hold on to something are told of a change also when nobody asks: by inotify, or, where
- *     there is none, by a look every second.
+ *  3. Holders of a reference are notified of a change also when no request comes: by inotify, or,
+ *     where there is none, by a look every second.
  */
 struct users_file;
 /* ERROR_NOT_FOUND: there is no such file; ERROR_INVALID names it. */

@@ -15,10 +15,10 @@
  * Invariants
  *  1. Every write has a revision of its own, larger than those before it, also those of earlier
  *     processes. An empty store is at revision 1.
- *  2. What returned 0 is on the disk (WAL with synchronous=FULL: the log is synced before the
- *     answer) and stays after kill -9 and power loss; writers that wait together share a sync.
- *     Nothing is seen by a reader or a watch that is not on the disk.
- *  3. What returned ERROR_UNAVAILABLE was not written at all.
+ *  2. A write that returned 0 is on the disk (WAL with synchronous=FULL: the log is synced before
+ *     the answer) and stays after kill -9 and power loss; writers that wait together share a sync.
+ *     A reader or a watch sees nothing that is not on the disk.
+ *  3. A write that returned ERROR_UNAVAILABLE was not made at all.
  *  4. A read shows the store at one revision. A read after a write that returned shows it.
  *  5. A watch gives every event of its prefix after its revision once and in order, or says GONE.
  *  6. Every row has a checksum over its content, looked at by each read.
@@ -45,8 +45,8 @@ struct kv_watch;
 struct kv_options {
     const char *
         path; /* FILE; beside it FILE-wal, FILE-shm, FILE-lock, which stays. Its folder must exist */
-    /* How much history is kept behind the newest revision; what is over any of them is compacted in
-     * the background. 0: the default. */
+    /* The limits of history behind the newest revision; older history is compacted in the
+     * background. 0: the default. */
     uint64_t history_revisions; /* 100,000 */
     uint64_t history_bytes;     /* 64 MiB of texts that were replaced */
     int64_t history_ms;         /* 10 minutes */
@@ -65,7 +65,7 @@ struct kv_options {
  * kv_backup.
  * ERROR_UNAVAILABLE: another process has it open, or it cannot be read or written.
  */
-#define KV_IN_USE "is in use by another process" /* how the message ends */
+#define KV_IN_USE "is in use by another process" /* the end of the message */
 int kv_open(const struct kv_options *options, struct kv **ret, struct error *err) MUST_CHECK;
 void kv_close(struct kv *kv); /* NULL is fine */
 DEFINE_CLEANUP(struct kv *, kv_close)
@@ -96,8 +96,8 @@ struct kv_range {
 struct kv_page {
     struct kv_value *items; /* in the order of keys, as bytes compare */
     size_t len;
-    uint64_t revision; /* what the page shows */
-    size_t remaining;  /* how many come after it */
+    uint64_t revision; /* the revision of the page */
+    size_t remaining;  /* the number of objects after it */
 };
 
 /* Errors as kv_get's; nothing found is an empty page. */
@@ -107,9 +107,10 @@ int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, st
 /*
  * expected 0: the key must not be there (ERROR_EXISTS); else it must have that revision
  * (ERROR_CONFLICT, ERROR_NOT_FOUND); or KV_ANY. Also ERROR_INVALID: not a key; ERROR_TOO_LARGE;
- * ERROR_UNAVAILABLE: no space, or what is there cannot be read: nothing was written; ERROR_TIMEOUT: the
- * disk failed while the write was made durable: it is not there, and may be back after a crash. Whatever
- * it was, the next write tries anew: nothing has to be done by hand when the disk is well again.
+ * ERROR_UNAVAILABLE: no space, or the present value cannot be read: nothing was written;
+ * ERROR_TIMEOUT: the disk failed while the write was made durable: it is not there, and may be back
+ * after a crash. After each of them the next write tries again: no step by hand is needed when the
+ * disk is well again.
  */
 int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
            uint64_t *ret_revision, struct error *err) MUST_CHECK;
@@ -133,9 +134,9 @@ struct kv_change {
     size_t len;
     uint64_t expected;
     const struct kv_guard *guard; /* NULL: none */
-    int r;                        /* what kv_put_guarded or kv_delete would have returned */
+    int r;                        /* as of kv_put_guarded or kv_delete */
     uint64_t revision;            /* of the write, when r is 0 */
-    struct error err;             /* when it is not */
+    struct error err;             /* if r is not 0 */
 };
 /* Each stands alone, as if as many threads wrote at once in this order: one that is refused holds up no
  * other. But they share syncs: hundreds take as long as one. */
@@ -146,7 +147,7 @@ enum kv_event_type { KV_PUT, KV_DELETE };
 struct kv_event {
     enum kv_event_type type;
     struct kv_value value;    /* of a deletion: key and revision, no text */
-    struct kv_value previous; /* what it replaced; revision 0: nothing, the key was created */
+    struct kv_value previous; /* the value before it; revision 0: none, the key was created */
 };
 
 /* There may be more to take. Once after each kv_watch_next that gave 0; on the store's writing thread:
@@ -171,16 +172,16 @@ void kv_watch_close(struct kv_watch *watch);
 uint64_t kv_revision(struct kv *kv);  /* the newest */
 uint64_t kv_compacted(struct kv *kv); /* reads and watches from here on find their history */
 
-/* What kv_open has found lost, and gone on above. */
+/* The loss that kv_open has found, and above which it went on. */
 struct kv_loss {
     uint64_t found; /* the newest revision that was there; 0: nothing was lost */
     uint64_t noted; /* the newest one that was acknowledged */
 };
 struct kv_loss kv_loss(const struct kv *kv);
 
-/* 0; ERROR_INTERNAL: what was read is damaged, or ERROR_UNAVAILABLE: the disk did not give it, from the first read
- * that failed until all of the store could be read again, which is tried now and then. Both moments are in
- * the log. A disk that is full is none of it. No I/O. */
+/* 0; ERROR_INTERNAL: a value that was read is damaged, or ERROR_UNAVAILABLE: the disk did not
+ * give it, from the first read that failed until all of the store could be read again, which is
+ * tried now and then. Both moments are in the log. A full disk does not count. No I/O. */
 int kv_health(struct kv *kv, struct error *err) MUST_CHECK;
 
 /*
@@ -188,13 +189,13 @@ int kv_health(struct kv *kv, struct error *err) MUST_CHECK;
  * not disturbed.
  *
  *  - It is made under a name of its own (".new-" and six letters behind it), looked through as kv_open does,
- *    synced and renamed, so what has the name is whole, and nothing that has it already is replaced: of
- *    several at once one gets it.
+ *    synced and renamed, so a file of that name is whole, and an existing one is never replaced: of
+ *    several at once one gets the name.
  *  - It is opened with kv_open like any other, but the first time its revision goes up: above all that the
  *    store which was lost can have given since, also if it was begun from this backup before (by a large
- *    step, and to the time if that is more). What is older is compacted: reads and watches from there say
- *    ERROR_GONE.
- *  - Reading one revision in one transaction, it never has to begin anew because somebody wrote, as
+ *    step, and to the time if that is more). Older revisions are compacted: reads and watches from
+ *    there say ERROR_GONE.
+ *  - Reading one revision in one transaction, it never has to begin again because of a write, as
  *    sqlite3_backup_step would; meanwhile the log grows.
  *
  * ERROR_EXISTS: the file is there already; ERROR_NOT_FOUND: there is no such store.

@@ -7,7 +7,7 @@
 #include "standalone/store/kv.h"
 #include "standalone/store/kv_sql.h"
 
-/* What readers and watches share; more of them wait for a moment. */
+/* The connections that readers and watches share; further ones wait for a moment. */
 #define KV_READERS 4
 #define KV_READER_CACHE_KIB 512
 #define KV_WRITER_CACHE_KIB 2048
@@ -41,7 +41,7 @@ struct kv_pool {
 
 void kv_pool_init(struct kv_pool *pool);
 void kv_pool_release(struct kv_pool *pool);
-/* Nobody reads when it returns, and nobody begins to until the resume. */
+/* No read is in progress when it returns, and none begins until the resume. */
 void kv_pool_pause(struct kv_pool *pool);
 void kv_pool_resume(struct kv_pool *pool);
 
@@ -85,10 +85,10 @@ struct kv_ring {
 
 void kv_ring_init(struct kv_ring *ring, uint64_t head, size_t max_bytes);
 void kv_ring_release(struct kv_ring *ring);
-/* The events of the next len revisions are on the disk; takes the entries over. entries NULL: nobody
- * watched when they were written. */
+/* The events of the next len revisions are on the disk; takes the entries over. entries NULL:
+ * there was no watch when they were written. */
 void kv_ring_publish(struct kv_ring *ring, struct kv_entry **entries, size_t len);
-/* Tells the watches that the publish before this one has something for. */
+/* Notifies the watches for which the publish before this one has something. */
 void kv_ring_notify(struct kv_ring *ring);
 
 /* --- what waits to be written --- */
@@ -130,7 +130,7 @@ bool kv_history_is_due(const struct kv_history *history, const struct kv_point *
                        int64_t written_ms, int64_t now_ms);
 /* Compacts a bounded number of revisions, if any are due. */
 int kv_history_step(struct kv *kv, struct error *err) MUST_CHECK;
-/* How long the writing thread may wait for writers; UINT32_MAX: for ever. */
+/* Returns the time that the writing thread may wait for writers; UINT32_MAX: for ever. */
 uint32_t kv_history_wait_ms(const struct kv *kv);
 
 struct kv_log {
@@ -141,14 +141,15 @@ struct kv_log {
 
 /* Of sqlite3_wal_hook, with the struct kv_log: how long the log is after a commit. */
 int kv_log_note(void *pointer, sqlite3 *db, const char *name, int frames);
-/* --- FILE-lock: who has the store, that there is one, what it has acknowledged; the writing thread's --- */
+/* --- FILE-lock: the process that has the store, that there is one, its acknowledged revision;
+ * the writing thread's --- */
 
 struct kv;
 
 struct kv_mark {
     int fd;        /* negative: not open */
     bool is_made;  /* the store was made */
-    bool is_known; /* what it says of revisions; not of one that is new, empty or damaged */
+    bool is_known; /* its revision is valid; not of one that is new, empty or damaged */
     uint64_t
         revision; /* that was acknowledged; 0: it says nothing, as that of an earlier version */
     bool failed;  /* the last write, which was said */
@@ -160,7 +161,7 @@ int kv_mark_open(struct kv *kv, struct error *err) MUST_CHECK;
 int kv_mark_check(const struct kv *kv, struct error *err) MUST_CHECK;
 /* The store is on the disk as it is. */
 void kv_mark_begin(struct kv *kv);
-/* So is this revision, which nobody was told yet. */
+/* So is this revision, which no caller has seen yet. */
 void kv_mark_write(struct kv *kv, uint64_t revision);
 void kv_mark_close(struct kv_mark *mark);
 
@@ -183,20 +184,21 @@ void kv_health_init(struct kv_health *health, uint32_t look_ms); /* 0: the defau
 /* No read is under way, and none will be. */
 void kv_health_stop(struct kv_health *health);
 void kv_health_release(struct kv_health *health);
-/* A read has ended so: what it says of the store is kept for kv_health. why may be NULL. Gives r back. */
+/* A read has ended so: its news of the store is kept for kv_health. why may be NULL. Returns r. */
 int kv_health_note(struct kv *kv, int r, const struct error *why);
 
 /* --- a backup that becomes a store --- */
 
-/* Of a store whose state was read. 1: it was a backup, and is none any more, nobody knows what it has given
- * (kv_mark.is_known), or it has lost what was acknowledged and goes on: the revision has been raised above what the lost store can have given, all before is
+/* Of a store whose state was read. 1: it was a backup, and is none any more, the last revision
+ * that it gave is unknown (kv_mark.is_known), or it has lost acknowledged writes and goes on:
+ * the revision has been raised above all that the lost store can have given, all before is
  * compacted, and the state is to be read again. */
 int kv_restore(struct kv *kv, struct error *err) MUST_CHECK;
 
 /* --- all of it --- */
 
 const char *kv_name_of(const char *path); /* without the folders */
-/* What was synced can be found after a power loss only where the folder of its name was, too. */
+/* A synced file can be found after a power loss only if the folder of its name was synced, too. */
 int kv_sync_folder_of(const char *path, struct error *err) MUST_CHECK;
 
 struct kv {
@@ -224,5 +226,5 @@ int kv_renew_writer(struct kv *kv, struct error *err) MUST_CHECK;
 int kv_check(struct kv_connection *connection, struct error *err) MUST_CHECK;
 /* Whether the file is a store of this version; 1: it is empty, and could become one. */
 int kv_check_identity(const struct kv_connection *writer, struct error *err) MUST_CHECK;
-/* What kv_check and others say of a file that SQLite cannot use, as ERROR_INVALID with what to do. */
+/* Refuses a file that SQLite cannot use, for kv_check and others: ERROR_INVALID with what to do. */
 int kv_refuse_damaged(const char *path, int r, struct error *err);

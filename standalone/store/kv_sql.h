@@ -9,7 +9,7 @@
 
 #include "common/base/error.h"
 
-/* For the rare moments in which SQLite lets a reader wait: recovery, a log that begins anew. */
+/* For the rare moments in which SQLite lets a reader wait: recovery, a log that begins again. */
 #define KV_BUSY_MS 10000
 
 enum kv_statement {
@@ -34,7 +34,7 @@ struct kv_connection {
     sqlite3 *db;
     const char *path; /* the owner's */
     sqlite3_stmt *statements[KV_STATEMENTS];
-    struct kv_connection *next; /* of those that nobody uses */
+    struct kv_connection *next; /* the ones that are not in use */
     unsigned generation;        /* kv_health.generation when it was opened */
 };
 
@@ -48,7 +48,7 @@ struct kv_connect_options {
 /* Opens an existing file. */
 int kv_connect(const struct kv_connect_options *options, struct kv_connection *ret,
                struct error *err) MUST_CHECK;
-void kv_disconnect(struct kv_connection *connection); /* one that is not open is fine */
+void kv_disconnect(struct kv_connection *connection); /* does nothing if it is not open */
 
 /* The error of the last call: ERROR_UNAVAILABLE (no space, the disk failed, cannot be opened),
  * ERROR_INTERNAL (damaged). Names the file and `doing`. */
@@ -87,7 +87,8 @@ struct kv_row {
 };
 
 int64_t kv_checksum(const struct kv_row *row);
-/* What a statement with the columns of KV_ROW stands at; ERROR_INTERNAL: its checksum is not right. */
+/* Reads the row of a statement with the columns of KV_ROW; ERROR_INTERNAL: its checksum is not
+ * right. */
 int kv_row_read(const struct kv_connection *connection, sqlite3_stmt *statement, struct kv_row *ret,
                 struct error *err) MUST_CHECK;
 /* ERROR_INTERNAL: it is not there, although something names it. */

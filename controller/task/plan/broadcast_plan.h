@@ -5,30 +5,30 @@
 #include "controller/task/plan/task_observed.h"
 
 /*
- * The targets are chosen once, in name order, and stored before anything is sent. Each is then what
- * a Task of its own would be, pinned to its Proplet: the same plan decides when it is started,
- * repeated, lost. Its id "<uid>.<attempt>.<index>" tells its results from those of the others, and
- * a device that was started anew gets a new index.
+ * The targets are chosen once, in name order, and stored before anything is sent. Each is then like
+ * a Task of its own, pinned to its Proplet: the same plan decides when it is started, repeated,
+ * lost. Its id "<uid>.<attempt>.<index>" distinguishes its results from those of the others, and a
+ * device that was restarted gets a new index.
  *
- *   scheduled ──start published──> running ──result──> completed | failed
- *       └──────────┴──device restarted──> scheduled, another index
- *       └──────────┴──lost, deleted, cordoned before the start──> failed (Wait: stays)
- *       └──────────┴──suspend, deadline, enough have answered──> interrupted
+ * scheduled ──start published──> running ──result──> completed | failed
+ *     └──────────┴──device restarted──> scheduled, another index
+ *     └──────────┴──lost, deleted, cordoned before the start──> failed (Wait: stays)
+ *     └──────────┴──suspend, deadline, enough have answered──> interrupted
  *
- * The Task is completed when broadcastQuorum targets are (all, if it says nothing): the others are
- * told to stop. It is failed when all have ended and fewer are.
+ * The Task is completed when broadcastQuorum targets are (all, if it is not set): the others are
+ * stopped. It is failed when all have ended and fewer are.
  */
 
-/* So many starts, which carry the module, and so many stops go out in one turn; the rest follows in
- * the next ones, and what is done is written between. */
+/* The number of starts, which carry the module, and of stops that go out in one turn; the rest
+ * follows in the next ones, and the status is written between. */
 #define BROADCAST_STARTS_A_TURN 32
 #define BROADCAST_STOPS_A_TURN 64
-/* What the status keeps of answers; beyond that names and outcomes (api.md). */
+/* The limits of answers in the status; beyond them it has names and outcomes (api.md). */
 #define BROADCAST_KEPT_ANSWERS 100
 #define BROADCAST_KEPT_BYTES (256u << 10)
 #define BROADCAST_ERROR_BYTES 1024
 
-/* What an order to the Task is to its targets. */
+/* The meaning of an order to the Task for its targets. */
 enum target_order {
     TARGET_GOES_ON,
     TARGET_HOLDS, /* it will end, but for its answer: it is not started, and its error is its word
@@ -43,12 +43,12 @@ bool target_is_open(const struct task_target *target);
 /* Of a Task that may be assigned: chooses the targets, or waits. */
 void broadcast_choose(struct arena *arena, const struct task_observed *observed,
                       struct task_plan *plan);
-/* What is to be published, and what becomes of each target if it is. */
+/* Decides which messages are to be published, and the state of each target if they are. */
 void broadcast_plan(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan);
 void broadcast_plan_deletion(struct arena *arena, const struct task_observed *observed,
                              struct task_plan *plan);
-/* After publishing: what that makes of the Task. */
+/* After publishing: the status of the Task that follows. */
 void broadcast_settle(struct arena *arena, const struct task_observed *observed,
                       struct task_plan *plan);
 /* See SETBACK_UNSTORABLE. */

@@ -1,13 +1,14 @@
-/* Stops for devices that were away when they were told: they are told again when they are back.
- * Pure, parts of task_plan. */
+/* This module plans stops for devices that were away: they are sent again when the devices are
+ * back. Pure, parts of task_plan. */
 #pragma once
 
 #include "controller/task/plan/task_observed.h"
 
 /*
- * A device that was lost computes on, and what is published while it is away is lost (clean
- * sessions). Whoever ends an attempt on it owes it a stop, which stands in status.lostAttempts until
- * it is out, or its Proplet is gone, or the Task is. The oldest go when there are too many.
+ * A device that was lost computes on, and a message that is published while it is away is lost
+ * (clean sessions). An attempt that is ended on it leaves it a stop that is owed; it stands in
+ * status.lostAttempts until it is out, or its Proplet is gone, or the Task is. The oldest go when
+ * there are too many.
  */
 #define MAX_OWED_STOPS 32
 /* It subscribes before or after its first heartbeat. */
@@ -17,8 +18,8 @@
  * of the Task. */
 void owed_stop_note(struct arena *arena, const struct task_observed *observed,
                     struct task_status *status);
-/* Of a plan that is made otherwise: what it owes is noted, what can be told now is marked in
- * plan->owed_due, and what is owed to Proplets that are gone goes. */
+/* Completes a plan that is made otherwise: notes the stop that it owes, marks in plan->owed_due
+ * those that can be sent now, and drops those owed to Proplets that are gone. */
 void owed_stops_plan(struct arena *arena, const struct task_observed *observed,
                      struct task_plan *plan);
 /* Told: by its id. */

@@ -1,4 +1,4 @@
-/* What the plans of objects with conditions have in common. Pure. */
+/* Helpers that the plans of objects with conditions share. Pure. */
 #pragma once
 
 #include "common/api/reasons.h"
@@ -7,11 +7,11 @@
 /* A user may mean "never" by any number of seconds: no limit is longer than this. */
 #define PLAN_MAX_LIMIT_US (INT64_C(100) * 366 * 24 * 60 * 60 * 1000000)
 
-/* How soon a name is looked at again that belongs to somebody else: whoever has it need not be one
- * of those whose changes are told. */
+/* The interval at which a name with another owner is looked at again: the changes of that object
+ * may be in no watch. */
 #define PLAN_TAKEN_RETRY_US INT64_C(30000000)
 
-/* What a plan knows of the object whose conditions it writes. */
+/* The subject of a plan: the object whose conditions it writes. */
 struct plan_subject {
     struct arena *arena;
     int64_t generation;

@@ -1,4 +1,5 @@
-/* What a plan for a Task is made from, and what it says: the values that all plans of Tasks share. */
+/* The values that all plans of Tasks share: the observation that a plan is made from, and the
+ * plan. */
 #pragma once
 
 #include "common/api/reasons.h"
@@ -35,14 +36,14 @@ struct observed_result {
     /* Of a Task with updates (owner.h); its owner reads them into message. */
     const char *update; /* MAIL_UPDATE: as it came; NULL: none */
     size_t update_len;
-    const char *asker;           /* who waits for the verdict; NULL: nobody */
+    const char *asker;           /* the request that waits for the verdict; NULL: none */
     enum result_verdict verdict; /* RESULT_ACCEPTED: it is judged as any other */
     enum reason reason;          /* of message.error; REASON_NONE: the device said it */
     const char *blob;            /* to be stored before the status names it; NULL: nothing */
     size_t blob_len;
 };
 
-/* The device of the assigned Proplet was started anew. */
+/* The device of the assigned Proplet was restarted. */
 struct observed_restart {
     uint64_t sequence; /* of its mail; 0: none */
     int64_t came_ms;   /* 0: of another device */
@@ -55,22 +56,22 @@ struct observed_proplet {
     bool exists;
     bool
         withdrawn; /* it does not exist because its pod was scaled away, and its Proplet is there */
-    bool ready;    /* condition Ready: its device is alive and may be told something */
+    bool ready;    /* condition Ready: its device is alive and takes messages */
     bool reachable; /* external and MQTT is configured; also while the Proplet is being deleted */
     const char *client_id;
     char channel[CHANNEL_KEY_LEN];
     enum proplet_dialect dialect;
-    int qos;                  /* of what is published to it */
-    bool results_heard;       /* what it publishes is kept for us: the subscriptions are there */
+    int qos;            /* of messages that are published to it */
+    bool results_heard; /* the subscriptions are there, so the broker keeps its results for us */
     int64_t results_since_ms; /* since then (monotonic); 0: it is not */
     bool results_refused;     /* nor will it be: the broker refuses a subscription */
-    int64_t heard_since_ms;   /* its signs are heard since then (monotonic); 0: not now */
+    int64_t heard_since_ms;   /* its signs have been received since then (monotonic); 0: not now */
     bool cordoned;
     const char *absence;      /* why it is not ready, as a message; NULL: it is, or is gone */
     int64_t offline_since_us; /* 0: it is not Offline */
-    int64_t absent_from_ms;   /* its absence tells something from then on (monotonic); 0: nothing */
-    int64_t fresh_since_ms;   /* it became Running, or was started anew; 0: not in this process */
-    /* Most of the fleet went with it, so that its absence tells nothing: until then at most
+    int64_t absent_from_ms;   /* its absence counts from then on (monotonic); 0: not at all */
+    int64_t fresh_since_ms;   /* it became Running, or was restarted; 0: not in this process */
+    /* Most of the fleet went with it, so that its absence does not count: until then at most
      * (monotonic); 0: not so. See fleet_brake_plan.h. */
     int64_t held_until_ms;
     const cJSON *pod_template; /* for its Tasks' pods; NULL: none, or not allowed */
@@ -78,19 +79,20 @@ struct observed_proplet {
 
 /* Of a Task that the cluster runs: see task_workload_plan.h. */
 struct observed_workload {
-    bool selected; /* it has a pod of its own: no device is told of it, and none is listened to */
+    bool
+        selected; /* it has a pod of its own: it sends nothing to a device, and no result of one counts */
     struct task_workload_state state;
-    const cJSON *results;                  /* SUCCEEDED: what it left; NULL: nothing */
-    const struct task_leftover *leftovers; /* what is to be deleted, whatever the plan says */
+    const cJSON *results;                  /* SUCCEEDED: the result; NULL: nothing */
+    const struct task_leftover *leftovers; /* objects to delete, whatever the plan is */
     size_t leftover_count;
-    /* The Job, if it has another deadline than the Task; the Deployment, if somebody scaled it.
-     * NULL: it is as it should be. */
+    /* The Job, if it has another deadline than the Task; the Deployment, if it was scaled by
+     * hand. NULL: it is as it should be. */
     const cJSON *outdated;
 };
 
 /* Of spec.schedule, if there is one. */
 struct observed_schedule {
-    enum reason problem; /* why its times cannot be told; REASON_NONE: they can */
+    enum reason problem; /* why its times cannot be computed; REASON_NONE: they can */
     const char *message;
     struct timetable timetable; /* its anchor is the plan's */
 };
@@ -107,7 +109,7 @@ struct task_observed {
     struct observed_proplet proplet;
     struct observed_workload workload;
     bool has_updates;       /* its device sends updates: see owner.h */
-    struct attempt attempt; /* what this process knows of status.attempt */
+    struct attempt attempt; /* the memory of this process of status.attempt */
     const struct observed_result *results;
     size_t result_count;
     struct observed_restart restart;
@@ -133,9 +135,9 @@ struct task_observed {
     /* It is to be ended, and what the broker held when that became so is still on its way: its
      * answer may be there, given in time. See task_end_due_ms. */
     bool answer_awaited;
-    /* Nothing that the broker held when the device came up, when a start went out that it did not
-     * acknowledge, or when its silence became too long, is still to come; and its result will be
-     * heard. Not before start_from_ms (monotonic; 0: any time). */
+    /* No message is still to come that the broker held when the device came up, when a start
+     * went out that it did not acknowledge, or when its silence became too long; and its result
+     * will be received. Not before start_from_ms (monotonic; 0: any time). */
     bool may_start;
     int64_t start_from_ms;
     int64_t marker_due_ms; /* the broker is asked again then (monotonic); 0: it was answered */
@@ -148,20 +150,20 @@ struct task_observed {
     int64_t stop_timeout_ms;
     int64_t start_confirm_ms;
     int64_t running_write_delay_ms; /* 0: running is written when the start is out */
-    int64_t pod_start_ms;           /* a pod that cannot start has so long */
+    int64_t pod_start_ms;           /* the time that a pod has which cannot start */
     int64_t now_ms;
     int64_t now_us;
-    struct timeline_view time; /* what waits is counted with it */
+    struct timeline_view time; /* for the waiting times */
 };
 
-/* How an attempt ended for its device. */
+/* The way in which an attempt ended for its device. */
 enum task_answer {
-    ANSWER_PENDING, /* it has not ended, or nobody asked the device (suspend, deadline, deletion) */
+    ANSWER_PENDING, /* it has not ended, or the device was not asked (suspend, deadline, deletion) */
     ANSWER_CAME,    /* a result, of whatever content */
     ANSWER_MISSED,  /* no confirmation, restarted, lost */
 };
 
-/* How a run ended that left no final phase in the status. */
+/* The end of a run that left no final phase in the status. */
 struct run_end {
     enum task_phase phase;
     enum reason reason; /* REASON_NONE: the status says it */
@@ -177,7 +179,7 @@ enum broadcast_end {
     BROADCAST_RESCHEDULED, /* its next run is due, or it is too late for this one */
     BROADCAST_QUORUM,
 };
-/* What is done about a Task in one reconcile, beside writing its status: one of these. */
+/* The one thing that a reconcile of a Task does beside writing its status. */
 enum task_action {
     TASK_WRITE,         /* nothing beside the status */
     TASK_ADD_FINALIZER, /* and nothing else: the reply wakes the Task again */
@@ -185,7 +187,7 @@ enum task_action {
     TASK_ASSIGN, /* the status holds a choice, which is assumed before the status is written */
     TASK_AWAIT_CAPACITY,  /* no Proplet fits: it enters the scheduling queue before that write */
     TASK_START,           /* its start is published */
-    TASK_CREATE_WORKLOAD, /* what it runs as is made, unless it is there */
+    TASK_CREATE_WORKLOAD, /* its Job or Deployment is made, unless it is there */
     TASK_TELL_TARGETS, /* starts and stops of a broadcast are published, see task_plan_conclude */
     TASK_HOLD,         /* deleted: it waits for its device, and no status is written any more */
     TASK_RELEASE,      /* deleted: its finalizer is removed */
@@ -194,7 +196,7 @@ enum task_action {
     TASK_ACTIONS,
 };
 
-/* What a plan may have beside its action; a set. */
+/* The parts that a plan may have beside its action; a set. */
 enum task_companion {
     WITH_STOP = 1,
     WITH_PHASE = 2, /* the phase changes */
@@ -208,7 +210,7 @@ enum task_companion {
     WITH_REFUSAL = 512,
 };
 
-/* What is done about one target of a broadcast, and what came of it. */
+/* The action for one target of a broadcast, and its outcome. */
 struct target_action {
     struct task_target before;
     enum task_action action; /* as if the target were a Task; ASSIGN: it has a new index */
@@ -216,17 +218,17 @@ struct target_action {
     enum task_answer answer;
     uint64_t first_mail; /* the first message that it is about; 0: none */
 
-    /* Set by whoever acts. */
+    /* Set by the code that acts. */
     bool undone;            /* it could not be published */
     enum reason unsendable; /* its start can never be published; REASON_NONE: it can */
     const char *message;
 };
 
-/* What came of the action, if that is not what was planned. */
+/* The outcome of an action that did not go as planned. */
 enum task_setback_kind {
     SETBACK_NONE,
     SETBACK_FAILED,     /* its start can never be sent, or its workload never be made: it fails */
-    SETBACK_HELD_UP,    /* what it runs as cannot be made for now */
+    SETBACK_HELD_UP,    /* its Job or Deployment cannot be made for now */
     SETBACK_UNSTORABLE, /* the API server does not take the status, which has a payload */
 };
 struct task_setback {
@@ -237,18 +239,18 @@ struct task_setback {
 
 struct task_plan {
     enum task_action action;
-    bool stop; /* its device is told to stop first, and only a deleted Task goes on without that */
+    bool stop; /* its device is stopped first, and only a deleted Task goes on without that */
     struct schedule_refusal refusal; /* AWAIT_CAPACITY: why no Proplet fits */
     struct target_action *targets;   /* TELL_TARGETS: one for each target; NULL otherwise */
     enum broadcast_end end;          /* TELL_TARGETS */
 
     struct task_status status; /* as it is to be stored */
     const struct run_end
-        *run_end;              /* how the stored run ended, as a new one begins; NULL: none does */
-    const struct event *event; /* of a transition; NULL: none */
+        *run_end; /* the end of the stored run, as a new one begins; NULL: it does not end */
+    const struct event *event;   /* of a transition; NULL: none */
     const struct event *earlier; /* the start, which no write has told yet; NULL: none */
     size_t missed;  /* times of the schedule that passed before this run; counted to a limit */
-    bool *owed_due; /* of status.lostAttempts as observed: to be told to stop now; NULL: none */
+    bool *owed_due; /* of status.lostAttempts as observed: stops to send now; NULL: none */
 
     size_t rejected[RESULT_VERDICTS];
     const enum result_verdict *verdicts; /* of observed.results; NULL: they were not looked at */
@@ -258,5 +260,5 @@ struct task_plan {
     uint32_t requeue_after_ms; /* 0: only a change wakes it */
 };
 
-/* What its device calls the present attempt. */
+/* Returns the id of the present attempt in messages of its device. */
 const char *task_message_id(struct arena *arena, const struct task_observed *observed);

@@ -1,5 +1,5 @@
-/* What to do with a Task, decided from what was observed. Pure: no I/O, no clock, no memory of its
- * own. */
+/* This module decides what to do with a Task, from what was observed. Pure: no I/O, no clock, no
+ * memory of its own. */
 #pragma once
 
 #include "controller/task/plan/task_observed.h"
@@ -22,14 +22,15 @@
 
 struct task_plan task_plan(struct arena *arena, const struct task_observed *observed);
 
-/* What a plan of each action may have beside it, a set of enum task_companion. */
+/* The parts that a plan of each action may have beside it, a set of enum task_companion. */
 extern const unsigned TASK_PLAN_MAY_HAVE[TASK_ACTIONS];
 /* Returns the set of enum task_companion that this plan for `observed` has. A plan that has more than its action may
  * have is a bug here, and must not be acted on. */
 unsigned task_plan_companions(const struct task_observed *observed, const struct task_plan *plan);
 
-/* Returns the plan that follows when `plan` was acted on: the status that is to be written. setback: what came of it.
- * Whoever acts does not plan; this does, and it is as pure as task_plan. */
+/* Returns the plan that follows when `plan` was acted on: the status that is to be written.
+ * setback: the outcome of the action. The code that acts does not plan; this does, and it is as
+ * pure as task_plan. */
 struct task_plan task_plan_conclude(struct arena *arena, const struct task_observed *observed,
                                     const struct task_plan *plan,
                                     const struct task_setback *setback);

@@ -1,5 +1,5 @@
-/* What becomes of an attempt that its device may have lost: silence, a restart, a Proplet that is
- * gone. Pure, parts of task_plan. */
+/* This module decides about an attempt that its device may have lost: silence, a restart, a
+ * Proplet that is gone. Pure, parts of task_plan. */
 #pragma once
 
 #include "common/kube/conditions.h"
@@ -13,7 +13,8 @@
  *   or its pod scaled away
  *   Proplet lost       interrupted             stays running           failed
  *
- * Nobody is lost while the brake holds (fleet_brake_plan.h): whoever would be says FleetOffline.
+ * No Proplet is lost while the brake holds (fleet_brake_plan.h): a Task that would lose its Proplet
+ * has the reason FleetOffline.
  *
  * A scheduled Task whose start may be out fails or waits likewise, or gets another Proplet in one
  * write; one whose start is not out gets another one unless it waits.
@@ -22,9 +23,10 @@
  * stay until the next choice.
  */
 
-/* A start that nothing confirms is published so often in all before its attempt is given up. */
+/* A start that nothing confirms is published this number of times before its attempt is given
+ * up. */
 #define MAX_START_PUBLISHES 4
-/* So many restarts, and as many attempts given up, does one run survive. */
+/* One run survives this number of restarts, and of attempts that were given up. */
 #define MAX_RESTARTS 3
 #define MAX_UNCONFIRMED_ATTEMPTS 3
 
@@ -40,21 +42,21 @@ enum condition_status task_started_status(const struct task_observed *observed);
 /* An earlier leader may have published the start, and its result may wait in the broker. Or nothing
  * will confirm it: then a create from there must not be taken for one that ended it. */
 bool task_awaits_backlog(const struct task_observed *observed);
-/* In time, while nobody led, or while nothing could be written: whoever is about to end it waits for
- * the marker, which wakes it. */
+/* In time, while no replica led, or while nothing could be written: a plan that is about to end
+ * the Task waits for the marker, which wakes it. */
 bool task_may_have_answered(const struct task_observed *observed);
-/* It is the clock, or its absence, or its job that ends an active Task: since when that is so
- * (monotonic, at least 1); 0: none of them. What ends it waits for a marker that was sent later. */
+/* The clock, its absence, or its job ends an active Task. Returns since when (monotonic, at
+ * least 1); 0: none of them does. The plan waits for a marker that was sent later. */
 int64_t task_end_due_ms(const struct task_observed *observed);
 
-/* The device was started anew after the start of this attempt went out, and behind the result
+/* The device was restarted after the start of this attempt went out, and behind the result
  * (sequence 0: there is none). */
 bool task_is_restarted(const struct task_observed *observed, uint64_t result_sequence);
-/* The last start that may be published is out: what follows may need the candidates. */
+/* The last start that may be published is out: the next step may need the candidates. */
 bool task_starts_exhausted(const struct task_observed *observed);
 
-/* A running Task whose device has been silent for so long that its start is to be repeated, or its
- * attempt given up: when that became so (monotonic); 0: it is not, or nobody can say. */
+/* A running Task whose device has been silent for too long: its start must be repeated, or its
+ * attempt given up. Returns when that became so (monotonic); 0: it is not, or it is not known. */
 int64_t task_silent_at_ms(const struct task_observed *observed);
 
 /* Of a running Task. */
@@ -75,7 +77,7 @@ void task_requeue_when_lost(const struct task_observed *observed, struct task_pl
 bool task_is_displaced(const struct task_observed *observed);
 void task_plan_displaced(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan);
-/* It was told to stop, or is going to be: an error is its word on that. */
+/* It was stopped, or is going to be: an error is the device's answer to that. */
 bool task_is_stopping(const struct task_observed *observed);
 /* That word came; plan is what is done without it. */
 void task_plan_stopped(struct arena *arena, const struct task_observed *observed,

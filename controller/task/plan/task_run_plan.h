@@ -6,15 +6,15 @@
 
 /*
  * A run is all attempts up to a final outcome. status.run counts them from 0; its counts (failures,
- * deviceRestarts, unconfirmedAttempts) begin anew with each, status.attempt goes on, since message
- * ids are made of it. Dependencies are looked at once in a run.
+ * deviceRestarts, unconfirmedAttempts) begin at zero with each, status.attempt goes on, since
+ * message ids are made of it. Dependencies are looked at once in a run.
  */
 
 /* Of a finished Task: pending, for a new run. The reconciler adds the old one to the history. */
 void task_begin_run(struct arena *arena, const struct task_observed *observed,
                     struct task_plan *plan);
 
-/* The counts of a run begin anew, in whatever phase. */
+/* The counts of a run begin at zero, in whatever phase. */
 void task_renew_counts(struct task_status *status);
 
 /* The status that is stored, ended as the plan says. */
@@ -33,7 +33,7 @@ const cJSON *task_history_add(struct arena *arena, const cJSON *history,
  * again: it says so, once.
  */
 #define RESTART_VALUE_MAX 128 /* bytes; of a longer one the cache keeps a digest */
-/* Of a finished Task. false: nobody asks. */
+/* Of a finished Task. false: no rerun is asked for. */
 bool task_plan_rerun(struct arena *arena, const struct task_observed *observed,
                      struct task_plan *plan);
 /* Of a pending Task: whatever was asked for, this run does it. */

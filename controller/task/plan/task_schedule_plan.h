@@ -1,5 +1,5 @@
-/* When a Task with a schedule runs: it waits, begins a run, leaves one out. Pure, part of
- * task_plan. */
+/* This module decides when a Task with a schedule runs: it waits, begins a run, or omits one. Pure,
+ * part of task_plan. */
 #pragma once
 
 #include "controller/task/plan/task_observed.h"
@@ -16,14 +16,15 @@
  *
  *   due, a run has not ended   Forbid: the time is left out. Replace: the run is interrupted, or
  *                              given up where it has not begun, and the next one begins. Not before
- *                              what the broker holds for the last leader has been handled
+ *                              all messages that the broker holds for the last leader have been
+ *                              handled
  *   several times passed       the last one runs, the others are missed
  *   later than startingDeadlineSeconds
  *                              it is missed; or, begun and not taken by any Proplet by then, left out
- *   suspended                  nothing is due; what passes meanwhile is left out without a word
+ *   suspended                  nothing is due; times that pass meanwhile are omitted without an Event
  *   schedule or zone changed   the times count from now on
  *
- * Times that are stored are compared with what the schedule says now: status.nextRun in the future
+ * Stored times are compared with those of the schedule now: status.nextRun in the future
  * must be the next one; in the past it is due if the spec has not changed since, or still has it.
  */
 /* Of observed_schedule.problem. */
@@ -31,7 +32,7 @@
 /* Missed times are counted up to this number. */
 #define MAX_MISSED_COUNTED 100
 
-/* Before whatever the phase asks for. true: that must not be asked any more. */
+/* Called before the plan of the phase. true: the plan is complete without that. */
 bool task_plan_schedule(struct arena *arena, const struct task_observed *observed,
                         struct task_plan *plan);
 /* The present run of a pending Task that recurs does not take place. */

@@ -1,4 +1,5 @@
-/* What becomes of a Task that the cluster runs in a pod of its own. Pure, parts of task_plan. */
+/* This module decides about a Task that the cluster runs in a pod of its own. Pure, parts of
+ * task_plan. */
 #pragma once
 
 #include "controller/task/plan/task_observed.h"
@@ -19,9 +20,11 @@
  */
 
 /* A disrupted pod of a scheduled or running Task; so many does one run survive (MAX_RESTARTS). */
-/* Names taken by others, and refusals that may be mended, are looked at again so often. */
+/* The interval at which names with another owner, and refusals that a user may repair, are
+ * looked at again. */
 #define TASK_WORKLOAD_RETRY_MS 60000
-/* The Job's controller made no pod: it is asked why after this, and then so often. */
+/* The Job's controller made no pod: its Events are read after this time, and then at this
+ * interval. */
 #define TASK_WORKLOAD_PODLESS_MS 3000
 #define TASK_WORKLOAD_PODLESS_AGAIN_MS 30000
 
@@ -43,7 +46,7 @@ struct json_opt_int task_workload_deadline(const struct task *task, const cJSON 
 /* The Job has another one: it began to run, or the user moved the deadline. */
 bool task_workload_deadline_moved(const struct task *task, const cJSON *job);
 
-/* Somebody scaled the Deployment of a daemon, which is one pod as long as its Task is active. */
+/* The Deployment of a daemon was scaled by hand; it has one pod as long as its Task is active. */
 bool task_workload_is_scaled(const cJSON *deployment);
 
 /* A Proplet of type k8s is among the candidates, and the Task could run there without MQTT. */
@@ -56,6 +59,6 @@ void task_plan_workload_end(struct arena *arena, const struct task_observed *obs
 void task_plan_workload(struct arena *arena, const struct task_observed *observed,
                         struct task_plan *plan);
 
-/* What was to be made is refused for now, or its name belongs to another owner. */
+/* The objects that were to be made are refused for now, or their name belongs to another owner. */
 void task_plan_workload_held_up(struct arena *arena, const struct task_observed *observed,
                                 struct task_plan *plan, enum reason reason, const char *message);
