@@ -248,9 +248,20 @@ AGGREGATIONS ?= 400
 aggregators: $(AGGREGATE) ## aggregators of federated learning against NumPy (AGGREGATIONS=20000 SEED=7: a long one)
 	@e2e/tools/aggregators.sh $(AGGREGATE) $(AGGREGATIONS) $(SEED)
 
+.PHONY: docs man
+docs: all ## the documentation as a site, build/docs/html (Sphinx of PyPI)
+	@docs/tools/build.sh html
+man: all ## the manual pages, build/docs/man
+	@docs/tools/build.sh man
+PAGES ?= $(wildcard docs/tutorials/*.md docs/how-to/*.md)
+.PHONY: doc-test
+doc-test: all ## the commands of tutorials and how-to pages, on the demo (PAGES=docs/tutorials/laptop.md: of one page)
+	@python3 -B e2e/tools/doc_commands.py $(PAGES)
+
 .PHONY: health
 health: ## what kstatus and Argo CD say of stored objects, through their own code (needs go)
-	@cd e2e/health && GOFLAGS=-mod=readonly GOTOOLCHAIN=local GOWORK=off go run . objects.yaml ../../config/argocd
+	@cd e2e/health && PATH="$$(../setup.sh go):$$PATH" GOFLAGS=-mod=readonly GOTOOLCHAIN=local GOWORK=off \
+		go run . objects.yaml ../../config/argocd
 
 .PHONY: s3
 s3: $(OUT)/controller/tests/test_model_store_s3 ## the S3 model store against a real server (rclone)
@@ -293,7 +304,7 @@ differential: all ## random calls to kube-apiserver and to propeller-standalone 
 	@e2e/standalone/differential.sh $(SEQUENCES) $(SEED) $(ONLY)
 
 .PHONY: test test-full flakes
-test: ## what a change must pass, in ten minutes (STAGE="lint unit": these alone; docs/testing.md)
+test: ## what a change must pass, in ten minutes (STAGE="lint unit": these alone; docs/contributing/testing.md)
 	@e2e/test.sh quick $(STAGE)
 test-full: ## everything, in stages; a stage that passed for this state is not run again unless named (STAGE=nodes)
 	@e2e/test.sh full $(STAGE)

@@ -22,7 +22,7 @@
 #include "common/base/str.h"
 #include "common/kube/watch.h"
 
-#define MAX_WATCHES 128 /* of one user of propeller-standalone, docs/standalone.md */
+#define MAX_WATCHES 128 /* of one user of propeller-standalone, docs/explanation/standalone.md */
 #define MAX_WRITERS 64
 #define LOADERS 16
 #define TEXT_LEN 1200

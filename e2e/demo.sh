@@ -7,6 +7,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 KEPT=$ROOT/build/e2e/demo.kept
+KEPT_ENV=$ROOT/build/e2e/demo.env # what a shell needs to talk to it
 SAMPLES=$ROOT/config/samples
 NS=default
 DEVICE_TIMES=(--alive-interval 10)
@@ -26,7 +27,7 @@ stop_kept() {
     [[ -e $KEPT ]] || die "no demo is running"
     WORK=$(<"$KEPT")
     work_clear
-    rm -f "$KEPT"
+    rm -f "$KEPT" "$KEPT_ENV"
     say "the demo has ended"
 }
 
@@ -143,16 +144,20 @@ show_what_is_refused() {
 how_to_talk_to_it() {
     printf '%s\n' "$WORK" >"$KEPT"
     trap - EXIT
+    cat >"$KEPT_ENV" <<TEXT
+export KUBECONFIG=$CLUSTER/admin.kubeconfig
+export PATH=$(dirname "$KUBECTL"):$ROOT/build/bin:\$PATH
+export HEALTH=http://127.0.0.1:$HEALTH_PORT METRICS=http://127.0.0.1:$METRICS_PORT/metrics DATA=$CLUSTER/data
+TEXT
     cat <<TEXT
 
 It keeps running. To talk to it:
 
-    export KUBECONFIG=$CLUSTER/admin.kubeconfig
-    export PATH=$(dirname "$KUBECTL"):\$PATH
+    source ${KEPT_ENV#"$ROOT/"}
     kubectl get tasks --watch
     kubectl delete task addition && kubectl apply -f config/samples/task-addition.yaml
-    curl http://127.0.0.1:$HEALTH_PORT/readyz?verbose
-    curl http://127.0.0.1:$METRICS_PORT/metrics
+    curl \$HEALTH/readyz?verbose
+    curl \$METRICS
     mosquitto_sub -p $BROKER_PORT -u $OBSERVER -P $(secret_of "$OBSERVER") -t '#' -v
 
 Logs: $LOGS. To end it: e2e/demo.sh stop

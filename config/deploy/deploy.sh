@@ -28,7 +28,7 @@ webhook() {
         say "waiting for the webhook's certificate"
         wait_until "$DEPLOY_SECONDS" there --namespace "$SYSTEM" secret "$CERTIFICATE" || {
             explain propeller-controller
-            die "nobody made the Secret '$CERTIFICATE' within $DEPLOY_SECONDS s (docs/webhook-certificates.md)"
+            die "nobody made the Secret '$CERTIFICATE' within $DEPLOY_SECONDS s (docs/explanation/certificates.md)"
         }
     fi
     documents "$WEBHOOK_PODS" | apply
@@ -102,7 +102,7 @@ report() {
     broker=$(setting PROPELLER_MQTT_ADDRESS)
     say "overlay    $OVERLAY"
     say "image      ${image% }"
-    say "broker     ${broker:-none: Tasks on external Proplets wait (PROPELLER_MQTT_ADDRESS, docs/install.md)}"
+    say "broker     ${broker:-none: Tasks on external Proplets wait (PROPELLER_MQTT_ADDRESS, docs/how-to/install.md)}"
     say "namespaces $(setting PROPELLER_NAMESPACE | grep . || echo all)"
     kube --namespace "$SYSTEM" get deployments
 }

@@ -7,7 +7,7 @@
 /*
  * A scope is noted when its owner goes, and stays noted until the store has forgotten it. In memory
  * only: models of an owner that is deleted while no replica leads, or that were not forgotten when
- * the leader ended, stay in the bucket (docs/federated.md). Any thread.
+ * the leader ended, stay in the bucket (docs/explanation/federated.md). Any thread.
  */
 #define GONE_SCOPES_MAX 4096 /* beyond it they are not noted; a warning says so */
 struct gone_scopes;

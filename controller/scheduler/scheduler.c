@@ -237,7 +237,7 @@ static const char *filter_text(struct arena *arena, const struct task_spec *task
     case FILTER_DIALECT:
         return "embedded, which cannot run it";
     case FILTER_CORDONED:
-        return "unschedulable";
+        return "cordoned";
     case FILTER_NOT_READY:
         return "not ready";
     default:

@@ -302,7 +302,7 @@ TEST(refusal_counts_why_each_is_out)
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
                      "NoCandidates: none of 7 Proplets fits: 1 not of type external, "
                      "2 lack label zone=a, 1 not of device type pi, 1 lacks capability gpu, "
-                     "1 unschedulable, 1 not ready");
+                     "1 cordoned, 1 not ready");
 
     candidate("h", "{\"zone\":\"a\"}", "external",
               "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"],\"maxTasks\":1},")

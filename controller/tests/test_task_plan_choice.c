@@ -79,7 +79,7 @@ static const struct {
     { pin_missing, "NoProplet", "Proplet 'omega' does not exist" },
     { pin_offline, "PropletOffline", "Proplet 'alpha' is not ready" },
     { fill_capacity, "InsufficientCapacity", "none of 1 Proplets fits: 1 at maxTasks" },
-    { cordon, "NoCandidates", "none of 1 Proplets fits: 1 unschedulable" },
+    { cordon, "NoCandidates", "none of 1 Proplets fits: 1 cordoned" },
     { fit_none_of_three, "NoCandidates",
       "none of 3 Proplets fits: 1 not of type external, 2 not ready" },
 };

@@ -37,8 +37,8 @@ for folder in "$ROOT"/config/overlays/*/; do
     wait_for 60 "overlay '$name' to be gone" pods_gone
 done
 
-documented() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --rights "$ROOT/docs/security.md"; }
-found=$(documented <"$PART/default.json") || fail "the rights in docs/security.md: $found"
+documented() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --rights "$ROOT/docs/explanation/security.md"; }
+found=$(documented <"$PART/default.json") || fail "the rights in docs/explanation/security.md: $found"
 
 kinds() { jq -r '.items[].kind' "$PART/$1.json" | sort | uniq -c | sort -rn | tr -s ' \n' ' '; }
 expect_eq "cluster-wide rights with single namespaces" "propeller-edit propeller-view" \

@@ -140,7 +140,7 @@ bindings() {
             | map("\(.[0].metadata.namespace) \(length)") | join(", ")'
 }
 deploy_overlay namespaced
-# By hand, as docs/security.md has it; and an installation in a namespace of its own, which is none of ours.
+# By hand, as docs/explanation/security.md has it; and an installation in a namespace of its own, which is none of ours.
 rights_by_hand() { k apply --namespace "$NS" -f "$ROOT/rbac/namespaced/identities.yaml" >/dev/null; }
 rights_by_hand
 k create namespace "$NS-theirs" >/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Objects as a live Go operator leaves them, under kinds as it installs them: the steps of docs/install.md
+# Objects as a live Go operator leaves them, under kinds as it installs them: the steps of docs/how-to/install.md
 # take them over. Nothing is lost, nothing that runs or is finished is started again, and what hung is released.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
@@ -10,12 +10,12 @@ own_cluster
 OTHER=propeller-k8s-operator
 WHEN=2026-01-02T03:04:05Z
 
-# The commands of a section's block, with this cluster's kubectl: commands NUMBER
+# The commands of a block of the page, with this cluster's kubectl: commands NUMBER
 mkdir "$PART/bin"
 ln -s "$KUBECTL" "$PART/bin/kubectl"
 commands() {
-    sed -n '/^## Taking over/,/^## [^T]/p' "$ROOT/docs/install.md" |
-        awk -v wanted="$1" '/^ *```/ { inside = !inside; block += inside; next } inside && block == wanted' |
+    awk -v wanted="$1" '/^ *```/ { inside = !inside; block += inside; next } inside && block == wanted' \
+        "$ROOT/docs/how-to/take-over.md" |
         KUBECONFIG=$CLUSTER/admin.kubeconfig PATH=$PART/bin:$PATH bash -euo pipefail -s 2>&1
 }
 

@@ -61,7 +61,7 @@ class Prose(unittest.TestCase):
                 self.assertEqual(self.rules_of("docs/page.md", text), [])
 
     def test_contributors_pages_name_tests(self):
-        for file in ("docs/testing.md", "docs/contributing/evidence.md", "CONTRIBUTING.md"):
+        for file in ("docs/explanation/architecture.md", "docs/contributing/evidence.md", "CONTRIBUTING.md"):
             with self.subTest(file):
                 self.assertEqual(self.rules_of(file, "It is proved by test_fence."), [])
 

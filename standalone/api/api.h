@@ -15,7 +15,7 @@ struct resources; /* standalone/schema/resource.h */
 /*
  * This module serves the resources of standalone/schema, discovery, OpenAPI, /version, /healthz,
  * /livez, /readyz, SelfSubjectAccessReviews and SelfSubjectReviews. Codes, reasons and the fields of causes are
- * those of kube-apiserver 1.34; sentences are plain English. docs/standalone.md lists the differences.
+ * those of kube-apiserver 1.34; sentences are plain English. docs/explanation/standalone.md lists the differences.
  *
  * Guarantees:
  *

@@ -322,7 +322,7 @@ TEST(kill_9_leaves_no_half_backup_under_its_name)
     ck_assert_int_gt(cut_short, KILLS / 4);
 }
 
-/* As docs/standalone.md says: the file in place, the log and its index away. */
+/* As docs/explanation/standalone.md says: the file in place, the log and its index away. */
 TEST(a_backup_in_the_place_of_the_file_is_the_store)
 {
     const char *backup = kv_fixture_file(&fixture, ".backup");

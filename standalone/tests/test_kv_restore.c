@@ -51,7 +51,7 @@ static uint64_t write_what_is_lost(void)
     return revision;
 }
 
-/* As docs/standalone.md says: the file in place, the log and its index away. */
+/* As docs/explanation/standalone.md says: the file in place, the log and its index away. */
 static void put_back(void)
 {
     char bytes[4096];

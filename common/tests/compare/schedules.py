@@ -2,7 +2,7 @@
 """Holds the times of schedules against other implementations.
 
 croniter says which dates and times an expression means, zoneinfo which instants these are in a zone
-of the database; the few lines of instants() are the rule of docs/schedules.md for clocks that jump.
+of the database; the few lines of instants() are the rule of docs/how-to/schedules.md for clocks that jump.
 Expressions, zones and years are drawn at random from a seed that is printed.
 """
 

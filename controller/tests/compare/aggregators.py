@@ -4,7 +4,7 @@
 Updates of random shapes, sizes and formats, with ties, one participant and 10^6 parameters, go as files
 through the same code that reads a device's envelope (bench/aggregate). What is not finite must be refused
 and the participant named. Then a regression is trained with hostile participants, by this program for every
-step of which the aggregation is done there: the table of docs/federated.md.
+step of which the aggregation is done there: the table of docs/explanation/federated.md.
 """
 
 import argparse

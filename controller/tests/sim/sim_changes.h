@@ -7,9 +7,9 @@
 /*
  * See fake_api_on_change. Ends the run with sim_fail where
  *   - a deadline or a time to live ends before its time (G13);
- *   - a Task begins, or is skipped, although its dependencies do not say so (docs/workflows.md);
+ *   - a Task begins, or is skipped, although its dependencies do not say so (docs/how-to/workflows.md);
  *   - a run of a schedule is counted twice, or is for a time that the schedule does not have or that
- *     had a run (docs/schedules.md);
+ *     had a run (docs/how-to/schedules.md);
  *   - an attempt ends by a restart of its device, and the device was not restarted;
  *   - a Proplet becomes Running whose device has been silent for minutes.
  */

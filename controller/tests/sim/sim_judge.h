@@ -10,7 +10,7 @@
  * Task that waits for another one that has not ended may wait on. A Task with a schedule has had a run
  * that ended after calm_us, unless that is 0. */
 bool sim_judge_all_ended(struct arena *arena, int64_t calm_us, const char **ret_first);
-/* These end the run with sim_fail where a guarantee of docs/architecture.md is broken, */
+/* These end the run with sim_fail where a guarantee of docs/explanation/architecture.md is broken, */
 void sim_judge_results(struct arena *arena); /* G1, G3 */
 void sim_judge_starts(void);                 /* G2 */
 /* or where a job is not what its Tasks, a model not what the updates of its round say. */

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""commands.py BIN FOLDER: writes a page of Markdown for each program of the folder BIN, from its --help.
+
+The pages are also the sources of the manual pages. A flag is a term of a definition list.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+PROGRAMS = ("propeller-controller", "propeller-webhook", "propeller-certgen", "propeller-standalone")
+SEE_ALSO = {
+    "propeller-controller": "propeller-webhook(8), propeller-certgen(8), propeller-standalone(1)",
+    "propeller-webhook": "propeller-controller(8), propeller-certgen(8)",
+    "propeller-certgen": "propeller-webhook(8)",
+    "propeller-standalone": "propeller-controller(8)",
+}
+EXIT_STATUS = """0: the program did its work, or was stopped by a signal.
+
+1: it could not start, or could not go on.
+
+2: the command line is wrong."""
+
+
+def help_of(*command):
+    return subprocess.run([*command, "--help"], check=True, capture_output=True, text=True).stdout
+
+
+def escaped(text):
+    return re.sub(r"([<>*_$])", r"\\\1", text)
+
+
+def flags_of(text):
+    """(term, description) of each flag; a description goes on in the lines that begin in its column."""
+    flags = []
+    for line in text.splitlines():
+        if found := re.match(r"  (--\S+(?: [A-Z][A-Z0-9:]*)?)(?:\s{2,}(.*))?$", line):
+            flags.append([found[1], found[2] or ""])
+        elif flags and line.startswith("    ") and line.strip():
+            flags[-1][1] += " " + line.strip()
+        elif flags and not line.strip():
+            break
+    return flags
+
+
+def commands_of(text):
+    return re.findall(r"^  ([a-z][a-z-]*)  +(\S.*)$", text, re.M)
+
+
+def definitions(flags):
+    return "\n".join(f"`{term}`\n: {escaped(' '.join(about.split()))}\n" for term, about in flags)
+
+
+def section(program, command, text, title):
+    about, usage = text.strip().split("\n\n")[:2]
+    name = [program] + ([command] if command else [])
+    flags = flags_of(text)
+    if not flags and not commands_of(text):
+        sys.exit(f"commands: {' '.join(name)} --help shows no flag")
+    lines = [title, "", escaped(about), "", "```", usage.strip().removeprefix("Usage: "), "```", ""]
+    return "\n".join(lines) + definitions(flags)
+
+
+def page_of(folder, program):
+    path = str(pathlib.Path(folder) / program)
+    text = help_of(path)
+    if commands := commands_of(text):
+        parts = [f"# {program}", escaped(text.split("\n\n")[1]), f"```\n{program} COMMAND [flags]\n```"]
+        parts += [section(program, name, help_of(path, name), f"## {program} {name}") for name, _ in commands]
+    else:
+        parts = [section(program, None, text, f"# {program}")]
+    parts += ["## Environment",
+              "Each flag may also be set as `PROPELLER_<NAME>` in the environment, in capitals and with underscores. "
+              "The command line has precedence.",
+              "## Exit status", EXIT_STATUS, "## See also", SEE_ALSO[program]]
+    return "\n\n".join(parts) + "\n"
+
+
+def main(binaries, folder):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for program in PROGRAMS:
+        (folder / f"{program}.md").write_text(page_of(binaries, program), encoding="utf-8")
+    listed = "\n".join(PROGRAMS)
+    (folder / "index.md").write_text(
+        "# Programs\n\nThe flags of each program, generated from its `--help`. `make man` makes manual pages of them.\n\n"
+        f"```{{toctree}}\n{listed}\n```\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Runs the commands of pages, and compares what they print with the page.
+
+    doc_commands.py PAGE...    pages of docs/tutorials and docs/how-to; prints a line for each failure, then the sums
+
+A fence ```console holds lines "$ command", each followed by the output that is expected; "..." stands for any text,
+spaces count as one, and without a line nothing is compared. "[1]" as the last line is the exit status, 0 otherwise.
+A here-document goes on up to its word. ```console {skip: reason} is counted and not run.
+
+The front matter says what is there when a page begins, `world:`
+    standalone    `make demo KEEP=1`, in a shell that has read build/e2e/demo.env
+    cluster       the same with CLUSTER=1
+    none          a shell
+The commands of a page run in one shell, in an empty folder with a link to config/.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TIMEOUT_S = 120
+MARK = "doc-commands-end"
+WORLDS = {"none": None, "standalone": {}, "cluster": {"CLUSTER": "1"}}
+
+
+class Command:
+    def __init__(self, line, text):
+        self.line, self.text, self.expected = line, text, []
+
+    def matches(self, output, status):
+        expected, wanted = list(self.expected), 0
+        if expected and (found := re.fullmatch(r"\[(\d+)\]", expected[-1])):
+            wanted = int(found[1])
+            expected.pop()
+        if status != wanted:
+            return f"exit status {status}, expected {wanted}"
+        if not expected:
+            return None
+        pattern = r"\s*".join(re.escape(" ".join(line.split())).replace(r"\.\.\.", ".*").replace(r"\ ", r"\s+")
+                              for line in expected)
+        pattern = pattern.replace(r".*\s+", r".*\s*").replace(r"\s+.*", r"\s*.*")
+        return None if re.fullmatch(pattern, output.strip(), re.S) else "another output"
+
+
+def commands_of(lines):
+    """The commands of the fences, and the number of those that are skipped."""
+    commands, skipped, inside, skips, until = [], 0, False, False, None
+    for number, line in enumerate(lines, 1):
+        if not inside:
+            if found := re.match(r"\s*```console(?: \{skip: (.+)\})?$", line):
+                inside, skips = True, bool(found[1])
+            continue
+        if until:
+            commands[-1].text += "\n" + line
+            until = None if line.strip() == until else until
+        elif line.strip() == "```":
+            inside = False
+        elif line.startswith("$ "):
+            skipped += skips
+            commands += [] if skips else [Command(number, line[2:])]
+            if found := re.search(r"<<-?'?(\w+)", line):
+                until = None if skips else found[1]
+        elif commands and not skips:
+            commands[-1].expected.append(line)
+        elif not skips:
+            raise ValueError(f"line {number}: output without a command")
+    return commands, skipped
+
+
+class Shell:
+    def __init__(self, folder, before):
+        self.process = subprocess.Popen(["bash", "--noprofile", "--norc"], cwd=folder, stdin=subprocess.PIPE, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.run(before)
+
+    def run(self, text):
+        """(output, status); status None: it did not end in time."""
+        self.process.stdin.write(f"{text}\nprintf '\\n%s %s\\n' {MARK} $?\n")
+        self.process.stdin.flush()
+        timer = threading.Timer(TIMEOUT_S, self.process.kill)
+        timer.start()
+        lines = []
+        for line in self.process.stdout:
+            if line.startswith(MARK):
+                timer.cancel()
+                return "".join(lines), int(line.split()[1])
+            lines.append(line)
+        timer.cancel()
+        return "".join(lines), None
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+def run_page(file, commands, world):
+    """Prints the first command that fails: those after it have lost their world. Returns whether all passed."""
+    before = "true"
+    if WORLDS[world] is not None:
+        subprocess.run(["env", "KEEP=1", *(f"{name}={value}" for name, value in WORLDS[world].items()), "e2e/demo.sh"],
+                       cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        before = f"source {ROOT}/build/e2e/demo.env"
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "config").symlink_to(ROOT / "config")
+            shell = Shell(folder, before)
+            for command in commands:
+                output, status = shell.run(command.text)
+                problem = f"not ended after {TIMEOUT_S} s" if status is None else command.matches(output, status)
+                if problem:
+                    print(f"{file}:{command.line}: {problem}\n    $ {command.text}\n    expected: "
+                          f"{' / '.join(command.expected)}\n    printed:  {output.strip()[:600]}")
+                    return False
+            shell.close()
+    finally:
+        if WORLDS[world] is not None:
+            subprocess.run(["e2e/demo.sh", "stop"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return True
+
+
+def main(files):
+    run, skipped, failed = 0, 0, 0
+    for file in files:
+        lines = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
+        found = re.match(r"---\nworld: (\w+)\n---\n", "\n".join(lines[:3]) + "\n")
+        commands, left = commands_of(lines)
+        if commands and (not found or found[1] not in WORLDS):
+            sys.exit(f"{file}:1: no `world:` of {', '.join(WORLDS)}")
+        run, skipped = run + len(commands), skipped + left
+        if commands and not run_page(file, commands, found[1]):
+            failed += 1
+    print(f"{run} commands of {len(files)} pages, {failed} pages failed, {skipped} commands skipped")
+    return 1 if failed or not run else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
