@@ -8,6 +8,8 @@
 set -euo pipefail
 
 readonly TIME_LIMIT_S=1200
+# A loop that allocates would take the machine with it. Sanitizers reserve more addresses than they use.
+readonly MEMORY_LIMIT_KIB=$((8 << 20))
 readonly PARALLEL=$((4 * $(nproc))) # most tests wait for most of their time
 
 # A report of a sanitizer ends the program.
@@ -89,7 +91,10 @@ run_one() {
         inputs=("$(corpus_of "$program")"/*)
     fi
     started=$(date +%s%3N)
-    timeout --kill-after=5 "$TIME_LIMIT_S" "$program" "${inputs[@]}" >"$output" 2>&1 </dev/null || status=$?
+    (
+        [[ $(flavour_of "$program") != plain ]] || ulimit -v "$MEMORY_LIMIT_KIB"
+        exec timeout --kill-after=5 "$TIME_LIMIT_S" "$program" "${inputs[@]}" >"$output" 2>&1 </dev/null
+    ) || status=$?
 
     if [[ $name == fuzz_* ]]; then
         read -r passed failed < <(count_inputs "$output" "$status")
