@@ -237,6 +237,15 @@ static void place_release(struct place *place)
 }
 DEFINE_CLEANUP_OF(struct place, place_release)
 
+static const struct option_program ABOUT = {
+    .name = PROGRAM,
+    .about = "Makes and renews the certificates of propeller-webhook.",
+    .examples = { "propeller-certgen --ca-dir ca --cert-dir certs --webhook-namespace "
+                  "propeller-system",
+                  "propeller-certgen --secrets --webhook-namespace propeller-system --check" },
+    .manual = "propeller-certgen(8)",
+};
+
 int main(int argc, char **argv)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -246,8 +255,7 @@ int main(int argc, char **argv)
     struct error err = { 0 };
 
     json_init();
-    int r = options_parse(arena, PROGRAM, "Makes and renews the certificates of propeller-webhook.",
-                          OPTIONS, ARRAY_LEN(OPTIONS), argc, argv, &settings, &err);
+    int r = options_parse(arena, &ABOUT, OPTIONS, ARRAY_LEN(OPTIONS), argc, argv, &settings, &err);
     if (r == 0)
         r = check_together(&settings, &err);
     if (r == 0)

@@ -33,13 +33,18 @@ static const struct option OPTIONS[] = {
     PROGRAM_LOG_OPTIONS(struct webhook_settings),
 };
 
+static const struct option_program PROGRAM = {
+    .name = "propeller-webhook",
+    .about = "Validates Propeller objects and sets their defaults, for the API server.",
+    .examples = { "propeller-webhook --cert-dir /etc/propeller/webhook",
+                  "propeller-webhook --cert-dir certs --port 8443 --metrics-bind-address 0" },
+    .manual = "propeller-webhook(8)",
+};
+
 int webhook_options_parse(struct arena *arena, int argc, char *const *argv,
                           struct webhook_settings *ret, struct error *err)
 {
-    int r =
-        options_parse(arena, "propeller-webhook",
-                      "Validates Propeller objects and sets their defaults, for the API server.",
-                      OPTIONS, ARRAY_LEN(OPTIONS), argc, argv, ret, err);
+    int r = options_parse(arena, &PROGRAM, OPTIONS, ARRAY_LEN(OPTIONS), argc, argv, ret, err);
     if (r != 0)
         return r;
 

@@ -136,12 +136,15 @@ static int check(struct arena *arena, struct fleet_settings *settings, struct er
     return r;
 }
 
+static const struct option_program PROGRAM = {
+    .name = "propeller-fleet",
+    .about = "Simulates devices on a broker, and counts their starts and results.",
+};
+
 int fleet_settings_parse(struct arena *arena, int argc, char *const *argv,
                          struct fleet_settings *ret, struct error *err)
 {
-    int r = options_parse(arena, "fleet",
-                          "simulates devices on a broker, and counts their starts and results",
-                          OPTIONS, ARRAY_LEN(OPTIONS), argc, argv, ret, err);
+    int r = options_parse(arena, &PROGRAM, OPTIONS, ARRAY_LEN(OPTIONS), argc, argv, ret, err);
     if (r != 0)
         return r;
 

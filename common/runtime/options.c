@@ -355,18 +355,17 @@ static int parse_flag(struct parser *parser, int argc, char *const *argv, int *p
     return set_listed(parser, &given, err);
 }
 
-static void print_help(const char *program, const char *about, const struct option *table,
-                       size_t len)
+static void print_help(const struct option_program *program, const struct option *table, size_t len)
 {
     struct buf text = BUF_INIT(OPTIONS_HELP_MAX);
 
-    bool fits = options_help(&text, program, about, table, len);
+    bool fits = options_help(&text, program, table, len);
     assert(fits); /* the table is this program's own */
     (void)fputs(buf_string(&text), stdout);
     buf_release(&text);
 }
 
-int options_parse(struct arena *arena, const char *program, const char *about,
+int options_parse(struct arena *arena, const struct option_program *program,
                   const struct option *table, size_t len, int argc, char *const *argv, void *ret,
                   struct error *err)
 {
@@ -378,11 +377,11 @@ int options_parse(struct arena *arena, const char *program, const char *about,
         const char *arg = argv[i];
 
         if (str_equal(arg, "--help") || str_equal(arg, "-h")) {
-            print_help(program, about, table, len);
+            print_help(program, table, len);
             return 1;
         }
         if (str_equal(arg, "--version")) {
-            (void)printf("%s %s\n", program, version_name());
+            (void)printf("%s %s\n", program->name, version_name());
             return 1;
         }
         if (arg[0] != '-' || str_equal(arg, "-") || str_equal(arg, "--"))

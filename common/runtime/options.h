@@ -33,6 +33,16 @@ struct option {
     bool secret;      /* its value is never printed */
 };
 
+#define OPTION_EXAMPLES 2
+
+/* A program, or a command of one, for --help and --version. */
+struct option_program {
+    const char *name;                      /* with its command */
+    const char *about;                     /* one or two sentences */
+    const char *examples[OPTION_EXAMPLES]; /* command lines; NULL: there are fewer */
+    const char *manual;                    /* "propeller-controller(8)"; NULL: it has none */
+};
+
 /*
  * Command line wins over environment (PRODUCT_ENVIRONMENT <NAME>, - as _; then .environment) wins over
  * fallback. An empty variable counts as not set. OPTION_STRINGS: each --flag adds one value or
@@ -43,6 +53,6 @@ struct option {
  * the caller prints it and exits with 2. ret must be zeroed. Strings live in the arena or in argv.
  * A table with an unusable fallback is a bug.
  */
-int options_parse(struct arena *arena, const char *program, const char *about,
+int options_parse(struct arena *arena, const struct option_program *program,
                   const struct option *table, size_t len, int argc, char *const *argv, void *ret,
                   struct error *err) MUST_CHECK;

@@ -124,8 +124,20 @@ static bool put_option(struct buf *ret, const struct option *option, int column)
     return fits;
 }
 
-bool options_help(struct buf *ret, const char *program, const char *about,
-                  const struct option *table, size_t len)
+/* Examples are for copying, so they are not wrapped. */
+static bool put_examples(struct buf *ret, const struct option_program *program)
+{
+    bool fits = !program->examples[0] || buf_append_string(ret, "\nExamples:\n");
+
+    for (size_t i = 0; i < OPTION_EXAMPLES && program->examples[i]; i++)
+        fits = fits && buf_printf(ret, "  %s\n", program->examples[i]);
+    if (program->manual)
+        fits = fits && buf_printf(ret, "\nManual page: %s\n", program->manual);
+    return fits;
+}
+
+bool options_help(struct buf *ret, const struct option_program *program, const struct option *table,
+                  size_t len)
 {
     static const struct option OWN[] = {
         { .name = "help", .type = OPTION_BOOL, .help = "print this text (also -h)" },
@@ -133,8 +145,8 @@ bool options_help(struct buf *ret, const char *program, const char *about,
     };
     int column = flag_column(table, len);
 
-    if (!put_wrapped(ret, about, 0) ||
-        !buf_printf(ret, "\nUsage: %s [--flag=value | --flag value]...\n\n", program))
+    if (!put_wrapped(ret, program->about, 0) ||
+        !buf_printf(ret, "\nUsage: %s [--flag=value | --flag value]...\n\n", program->name))
         return false;
     for (size_t i = 0; i < len; i++) {
         if (!put_option(ret, &table[i], column))
@@ -150,5 +162,6 @@ bool options_help(struct buf *ret, const char *program, const char *about,
                        "<NAME> in the environment, in "
                        "capitals and with underscores; the command line wins. Durations are "
                        "written like 30s, 1m30s, 500ms.",
-                       0);
+                       0) &&
+           put_examples(ret, program);
 }

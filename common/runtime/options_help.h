@@ -8,5 +8,5 @@
 #define OPTIONS_HELP_COLUMNS 100
 
 /* Aligned, at most OPTIONS_HELP_COLUMNS wide. false: it did not fit. */
-bool options_help(struct buf *ret, const char *program, const char *about,
-                  const struct option *table, size_t len) MUST_CHECK;
+bool options_help(struct buf *ret, const struct option_program *program, const struct option *table,
+                  size_t len) MUST_CHECK;

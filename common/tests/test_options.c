@@ -67,6 +67,13 @@ TEST_GROUP("values", set_up, tear_down);
 
 #define MAX_ARGS 16
 
+static const struct option_program PROGRAM = {
+    .name = "program",
+    .about = "Does something.",
+    .examples = { "program --one", "program --two" },
+    .manual = "program(1)",
+};
+
 static int parse_list(const char *const *args)
 {
     char *argv[MAX_ARGS] = { arena_strdup(arena, "program") };
@@ -74,8 +81,7 @@ static int parse_list(const char *const *args)
 
     for (; *args; args++)
         argv[argc++] = arena_strdup(arena, *args);
-    return options_parse(arena, "program", "Does something.", TABLE, ARRAY_LEN(TABLE), argc, argv,
-                         &settings, &err);
+    return options_parse(arena, &PROGRAM, TABLE, ARRAY_LEN(TABLE), argc, argv, &settings, &err);
 }
 #define PARSE(...) parse_list((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -136,12 +142,12 @@ TEST(a_list_has_a_limit)
 
     for (int i = 0; i < OPTION_MAX_STRINGS + 2; i++)
         argv[i] = arena_strdup(arena, "--channel=c");
-    ck_assert_int_eq(options_parse(arena, "program", "", TABLE, ARRAY_LEN(TABLE),
-                                   OPTION_MAX_STRINGS + 1, argv, &settings, &err),
+    ck_assert_int_eq(options_parse(arena, &PROGRAM, TABLE, ARRAY_LEN(TABLE), OPTION_MAX_STRINGS + 1,
+                                   argv, &settings, &err),
                      0);
     settings = (struct settings){ 0 };
-    ck_assert_int_eq(options_parse(arena, "program", "", TABLE, ARRAY_LEN(TABLE),
-                                   OPTION_MAX_STRINGS + 2, argv, &settings, &err),
+    ck_assert_int_eq(options_parse(arena, &PROGRAM, TABLE, ARRAY_LEN(TABLE), OPTION_MAX_STRINGS + 2,
+                                   argv, &settings, &err),
                      -ERROR_INVALID);
     ck_assert_str_eq(err.message, "--channel: more than 64 values");
 }
@@ -297,7 +303,13 @@ static const char HELP[] =
     "\n"
     "Each flag may also be set as PROPELLER_<NAME> in the environment, in capitals and with "
     "underscores;\n"
-    "the command line wins. Durations are written like 30s, 1m30s, 500ms.\n";
+    "the command line wins. Durations are written like 30s, 1m30s, 500ms.\n"
+    "\n"
+    "Examples:\n"
+    "  program --one\n"
+    "  program --two\n"
+    "\n"
+    "Manual page: program(1)\n";
 
 TEST(help_is_aligned_and_names_defaults_but_no_secrets)
 {
@@ -320,7 +332,7 @@ TEST(help_of_a_very_long_flag_starts_on_the_next_line)
     };
     struct buf text = BUF_INIT(OPTIONS_HELP_MAX);
 
-    ck_assert(options_help(&text, "program", "About.", LONG, ARRAY_LEN(LONG)));
+    ck_assert(options_help(&text, &PROGRAM, LONG, ARRAY_LEN(LONG)));
     ck_assert_ptr_nonnull(strstr(buf_string(&text),
                                  "\n  --a-flag-with-a-name-that-is-longer-than-the-column TEXT\n"
                                  "                is possible\n"

@@ -314,6 +314,15 @@ static int check_modules(const struct controller_settings *settings, struct erro
     return r;
 }
 
+static const struct option_program PROGRAM = {
+    .name = "propeller-controller",
+    .about = "Runs WebAssembly modules on devices, controlled by Kubernetes objects.",
+    .examples = { "propeller-controller --mqtt-address mqtts://broker.example:8883 "
+                  "--client-key-file key",
+                  "propeller-controller --kubeconfig config --namespace lab --leader-elect=false" },
+    .manual = "propeller-controller(8)",
+};
+
 int controller_options_parse(struct arena *arena, int argc, char *const *argv,
                              struct controller_settings *ret, struct error *err)
 {
@@ -321,9 +330,7 @@ int controller_options_parse(struct arena *arena, int argc, char *const *argv,
 
     collect_flags(arena, &flags);
     char *block = arena_alloc(arena, flags.size, 1);
-    int r = options_parse(arena, "propeller-controller",
-                          "Runs WebAssembly modules on devices, controlled by Kubernetes objects.",
-                          flags.table, flags.len, argc, argv, block, err);
+    int r = options_parse(arena, &PROGRAM, flags.table, flags.len, argc, argv, block, err);
     if (r != 0)
         return r;
 

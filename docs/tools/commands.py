@@ -52,6 +52,13 @@ def definitions(flags):
     return "\n".join(f"`{term}`\n: {escaped(' '.join(about.split()))}\n" for term, about in flags)
 
 
+def examples_of(text):
+    found = re.search(r"^Examples:\n((?:  .*\n)+)", text, re.M)
+    if not found:
+        sys.exit(f"commands: no examples in the help text: {text[:60]}")
+    return "Examples:\n\n```\n" + "\n".join(line.strip() for line in found[1].splitlines()) + "\n```\n"
+
+
 def section(program, command, text, title):
     about, usage = text.strip().split("\n\n")[:2]
     name = [program] + ([command] if command else [])
@@ -59,7 +66,7 @@ def section(program, command, text, title):
     if not flags and not commands_of(text):
         sys.exit(f"commands: {' '.join(name)} --help shows no flag")
     lines = [title, "", escaped(about), "", "```", usage.strip().removeprefix("Usage: "), "```", ""]
-    return "\n".join(lines) + definitions(flags)
+    return "\n".join(lines) + definitions(flags) + "\n" + examples_of(text)
 
 
 def page_of(folder, program):

@@ -82,40 +82,58 @@ static const struct option BACKUP_OPTIONS[] = {
       .help = "path of the copy, which must not exist" },
 };
 
+/* The command's name is that of the program behind PROGRAM. */
 static const struct {
     const char *name;
-    const char *about;
+    struct option_program program;
     const struct option *options;
     size_t len;
 } TABLE[COMMANDS] = {
-    [COMMAND_INIT] = { "init", "Creates certificates, a token and a kubeconfig.", INIT_OPTIONS,
-                       ARRAY_LEN(INIT_OPTIONS) },
-    [COMMAND_SERVE] = { "serve",
-                        "Serves the API and runs the controller. Listens on this machine only, "
-                        "unless --address is set.",
-                        SERVE_OPTIONS, ARRAY_LEN(SERVE_OPTIONS) },
-    [COMMAND_ADD_USER] = { "add-user",
-                           "Creates a token for a user and prints a kubeconfig. Takes effect "
-                           "immediately, without a restart.",
-                           USER_OPTIONS, ARRAY_LEN(USER_OPTIONS) },
-    [COMMAND_EXPORT] = { "export",
-                         "Writes all objects of users as YAML, for kubectl apply or import. "
-                         "The server may run.",
-                         EXPORT_OPTIONS, ARRAY_LEN(EXPORT_OPTIONS) },
-    [COMMAND_IMPORT] = { "import",
-                         "Creates the objects of a file, through the API if the server runs.",
-                         IMPORT_OPTIONS, ARRAY_LEN(IMPORT_OPTIONS) },
-    [COMMAND_BACKUP] = { "backup", "Copies the store. The server may run.", BACKUP_OPTIONS,
-                         ARRAY_LEN(BACKUP_OPTIONS) },
+#define COMMAND(text, about_text, first, second, table)                                            \
+    {                                                                                              \
+        text,                                                                                      \
+            { .name = PROGRAM " " text,                                                            \
+              .about = (about_text),                                                               \
+              .examples = { PROGRAM " " text " " first, PROGRAM " " text " " second },             \
+              .manual = PROGRAM "(1)" },                                                           \
+            (table), ARRAY_LEN(table)                                                              \
+    }
+    [COMMAND_INIT] =
+        COMMAND("init", "Creates certificates, a token and a kubeconfig.", "--data-dir ~/propeller",
+                "--data-dir ~/propeller --address :6443 --extra-name pi.example", INIT_OPTIONS),
+    [COMMAND_SERVE] = COMMAND(
+        "serve",
+        "Serves the API and runs the controller. Listens on this machine only, unless --address is "
+        "set.",
+        "--data-dir ~/propeller --mqtt-address tcp://broker:1883 --client-key-file key",
+        "--data-dir ~/propeller --address :6443 --controller=false", SERVE_OPTIONS),
+    [COMMAND_ADD_USER] = COMMAND(
+        "add-user",
+        "Creates a token for a user and prints a kubeconfig. Takes effect immediately, without a "
+        "restart.",
+        "--data-dir ~/propeller --name eve >eve.kubeconfig",
+        "--data-dir ~/propeller --name eve --role edit --address pi.example:6443", USER_OPTIONS),
+    [COMMAND_EXPORT] = COMMAND(
+        "export",
+        "Writes all objects of users as YAML, for kubectl apply or import. The server may run.",
+        "--data-dir ~/propeller -o objects.yaml",
+        "--data-dir ~/propeller --namespace lab --status -o lab.yaml", EXPORT_OPTIONS),
+    [COMMAND_IMPORT] = COMMAND(
+        "import", "Creates the objects of a file, through the API if the server runs.",
+        "--data-dir ~/propeller -f objects.yaml", "--data-dir ~/propeller -f -", IMPORT_OPTIONS),
+    [COMMAND_BACKUP] = COMMAND(
+        "backup", "Copies the store. The server may run.", "--data-dir ~/propeller --to monday.db",
+        "--data-dir /var/lib/propeller --to /mnt/usb/monday.db", BACKUP_OPTIONS),
+#undef COMMAND
 };
 
-static void print_commands(void)
+static void print_commands(FILE *file)
 {
-    printf("Usage: " PROGRAM " COMMAND [flags]\n\n"
-           "Serves the Propeller API and runs the controller, without Kubernetes.\n\n");
+    fprintf(file, "Usage: " PROGRAM " COMMAND [flags]\n\n"
+                  "Serves the Propeller API and runs the controller, without Kubernetes.\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
-        printf("  %-10s %s\n", TABLE[i].name, TABLE[i].about);
-    printf("\n'" PROGRAM " COMMAND --help' prints the flags of a command.\n");
+        fprintf(file, "  %-10s %s\n", TABLE[i].name, TABLE[i].program.about);
+    fprintf(file, "\n'" PROGRAM " COMMAND --help' prints the flags of a command.\n");
 }
 
 static int find_command(const char *name, enum standalone_command *ret, struct error *err)
@@ -127,13 +145,15 @@ static int find_command(const char *name, enum standalone_command *ret, struct e
         }
     }
     if (str_equal(name, "--help") || str_equal(name, "-h")) {
-        print_commands();
+        print_commands(stdout);
         return 1;
     }
     if (str_equal(name, "--version")) {
         printf(PROGRAM " %s\n", version_name());
         return 1;
     }
+    if (str_is_empty(name))
+        print_commands(stderr);
     return error_set(err, ERROR_INVALID,
                      "the first argument must be a command: init, serve, add-user, export, import, "
                      "backup");
@@ -265,8 +285,7 @@ int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
         split = split_arguments(arena, argc, argv);
     *ret_rest = split.rest;
     *ret_rest_len = split.rest_len;
-    r = options_parse(arena, arena_printf(arena, PROGRAM " %s", TABLE[*ret_command].name),
-                      TABLE[*ret_command].about, TABLE[*ret_command].options,
+    r = options_parse(arena, &TABLE[*ret_command].program, TABLE[*ret_command].options,
                       TABLE[*ret_command].len, split.own_len, split.own, ret, err);
     if (r == 0 && !ret->data_dir)
         ret->data_dir = default_data_dir(arena);
