@@ -256,6 +256,7 @@ man: all ## the manual pages, build/docs/man
 PAGES ?= $(wildcard docs/tutorials/*.md docs/how-to/*.md)
 .PHONY: doc-test
 doc-test: all ## the commands of tutorials and how-to pages, on the demo (PAGES=docs/tutorials/laptop.md: of one page)
+	@e2e/setup.sh docs
 	@python3 -B e2e/tools/doc_commands.py $(PAGES)
 
 .PHONY: health

@@ -242,7 +242,7 @@ main() {
             ;;
         kubectl) debian_kubectl ;;
         docs)
-            install_packages python3 python3-venv
+            install_packages python3 python3-venv clang lld # the last two for commands of pages
             python_environment "$DOCS_HOME" "$DOCS_REQUIREMENTS"
             ;;
         go) find_go ;;

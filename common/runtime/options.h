@@ -40,7 +40,7 @@ struct option_program {
     const char *name;                      /* with its command */
     const char *about;                     /* one or two sentences */
     const char *examples[OPTION_EXAMPLES]; /* command lines; NULL: there are fewer */
-    const char *manual;                    /* "propeller-controller(8)"; NULL: it has none */
+    const char *manual;                    /* its manual page with the section; NULL: none */
 };
 
 /*
