@@ -1,7 +1,9 @@
 /* Command lines that name files. */
 #include <check.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/tests/observe.h"
 #include "common/tests/suite.h"
 #include "standalone/process/settings.h"
 
@@ -31,25 +33,42 @@ static const struct {
     { { "backup", "--to", "x" }, NULL },
 };
 
-TEST_EACH(a_name_that_is_empty_is_not_the_default, LINES)
+static int parse(struct arena *arena, const char *const *args, size_t len,
+                 struct standalone_settings *ret, struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     char *argv[MAX_ARGS + 2] = { arena_strdup(arena, "propeller-standalone") };
-    struct standalone_settings settings = { .data_dir = NULL };
     enum standalone_command command;
-    struct error err = { 0 };
     int argc = 1, rest_len;
     char *const *rest;
 
-    for (size_t i = 0; i < MAX_ARGS && LINES[_i].args[i]; i++)
-        argv[argc++] = arena_strdup(arena, LINES[_i].args[i]);
+    for (size_t i = 0; i < len && args[i]; i++)
+        argv[argc++] = arena_strdup(arena, args[i]);
+    return standalone_settings_parse(arena, argc, argv, &command, ret, &rest, &rest_len, err);
+}
 
-    int r =
-        standalone_settings_parse(arena, argc, argv, &command, &settings, &rest, &rest_len, &err);
+TEST_EACH(a_name_that_is_empty_is_not_the_default, LINES)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct standalone_settings settings = { .data_dir = NULL };
+    struct error err = { 0 };
+    int r = parse(arena, LINES[_i].args, MAX_ARGS, &settings, &err);
 
     ck_assert_msg(r == (LINES[_i].message ? -ERROR_INVALID : 0), "%d: %s", r, err.message);
     if (LINES[_i].message)
         ck_assert_str_eq(err.message, LINES[_i].message);
     else
         ck_assert_ptr_nonnull(strchr(settings.data_dir, '/'));
+}
+
+TEST(command_line_without_a_command_gets_the_usage_and_an_error)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct standalone_settings settings = { .data_dir = NULL };
+    struct error err = { 0 };
+
+    capture_start(STDERR_FILENO);
+    ck_assert_int_eq(parse(arena, NULL, 0, &settings, &err), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(capture_text(arena), "\n  serve      Serves the API"));
+    capture_stop();
+    ck_assert_ptr_nonnull(strstr(err.message, "the first argument must be a command: init, "));
 }
