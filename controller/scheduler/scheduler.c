@@ -212,36 +212,38 @@ static const char *strings_text(struct arena *arena, const struct json_strings *
     return wishes_text(&wishes, one, many);
 }
 
-/* Returns the text for `count` Proplets that this filter refuses. It is the same for the same Task. */
+/* Returns what is said of `count` Proplets that this filter refuses. It is the same for the same Task. */
 static const char *filter_text(struct arena *arena, const struct task_spec *task,
                                enum schedule_filter filter, size_t count)
 {
     const struct proplet_selector *selector = task->proplet_selector;
     const char *lack = count == 1 ? "lacks" : "lack";
+    const char *are = count == 1 ? "is" : "are";
 
     switch (filter) {
     case FILTER_NAME:
-        return "not the selected propletId";
+        return arena_printf(arena, "%s not the selected propletId", are);
     case FILTER_TYPE:
-        return task->preferred_proplet_type == PREFER_K8S ? "not of type k8s"
-                                                          : "not of type external";
+        return arena_printf(arena, "%s not of type %s", are,
+                            task->preferred_proplet_type == PREFER_K8S ? "k8s" : "external");
     case FILTER_LABELS:
         return arena_printf(arena, "%s %s", lack, labels_text(arena, selector->match_labels));
     case FILTER_DEVICE_TYPE:
-        return strings_text(arena, &selector->match_device_types, "not of device type",
-                            "not of a device type of");
+        return arena_printf(
+            arena, "%s not of %s", are,
+            strings_text(arena, &selector->match_device_types, "device type", "a device type of"));
     case FILTER_CAPABILITIES:
         return arena_printf(arena, "%s %s", lack,
                             strings_text(arena, &selector->match_capabilities, "capability",
                                          "one of the capabilities"));
     case FILTER_DIALECT:
-        return "embedded, which cannot run it";
+        return arena_printf(arena, "%s embedded and cannot run it", are);
     case FILTER_CORDONED:
-        return "cordoned";
+        return arena_printf(arena, "%s cordoned", are);
     case FILTER_NOT_READY:
-        return "not ready";
+        return arena_printf(arena, "%s not ready", are);
     default:
-        return "at maxTasks";
+        return arena_printf(arena, "%s at maxTasks", are);
     }
 }
 
@@ -250,12 +252,14 @@ static const char *refusal_message(struct arena *arena, const struct task_spec *
 {
     struct buf buf = BUF_INIT(MAX_REFUSAL);
     const char *separator = ":";
-    bool ok = buf_printf(&buf, "none of %zu Proplets fits", len);
+    bool ok = len == 1 ? buf_append_string(&buf, "the only Proplet does not fit")
+                       : buf_printf(&buf, "none of %zu Proplets fits", len);
 
     for (size_t i = FILTER_NAME; i < SCHEDULE_FILTERS; i++) {
         if (!counts[i])
             continue;
-        ok = ok && buf_printf(&buf, "%s %zu %s", separator, counts[i],
+        const char *who = len == 1 ? "it" : arena_printf(arena, "%zu", counts[i]);
+        ok = ok && buf_printf(&buf, "%s %s %s", separator, who,
                               filter_text(arena, task, (enum schedule_filter)i, counts[i]));
         separator = ",";
     }
@@ -312,6 +316,8 @@ static struct schedule_refusal refuse(struct arena *arena, const struct task_spe
         };
 
     const char *message = refusal_message(arena, task, counts, context->len);
+    if (context->len == 1 && counts[FILTER_NOT_READY] && context->candidates[0].absence)
+        message = context->candidates[0].absence;
     return (struct schedule_refusal){ counts[FILTER_CAPACITY] ? REASON_NO_CAPACITY
                                                               : REASON_NO_CANDIDATES,
                                       message };

@@ -60,7 +60,7 @@ static const struct {
     const char *message;
 } WAITS[] = {
     { no_proplets, "NoProplet", "the namespace has no Proplet" },
-    { none_ready, "NoCandidates", "none of 3 Proplets fits: 3 not ready" },
+    { none_ready, "NoCandidates", "none of 3 Proplets fits: 3 are not ready" },
     { one_full, "InsufficientCapacity", "1 of the 3 Proplets that match are at maxTasks" },
     { quorum_of_four, "TooFewTargets", "3 Proplets match, broadcastQuorum is 4" },
     { pods_only, "NoCandidates", "no Proplet matches that is told over MQTT" },

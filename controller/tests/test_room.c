@@ -178,10 +178,12 @@ TEST_TIMES(who_waits_is_told_that_the_reason_has_changed, 2)
     for (int i = 0; i < TASKS[_i]; i++)
         stage_put(&KIND_TASK, task_name(i), TASK(""));
     stage_run();
-    ck_assert_str_eq(message_of("task-002"), "none of 2 Proplets fits: 1 cordoned, 1 at maxTasks");
+    ck_assert_str_eq(message_of("task-002"),
+                     "none of 2 Proplets fits: 1 is cordoned, 1 is at maxTasks");
     stage_put_proplet("gamma", PROPLET("device-3", "", CORDONED));
     stage_run();
-    ck_assert_str_eq(message_of("task-002"), "none of 3 Proplets fits: 2 cordoned, 1 at maxTasks");
+    ck_assert_str_eq(message_of("task-002"),
+                     "none of 3 Proplets fits: 2 are cordoned, 1 is at maxTasks");
 
     unsigned turns = stage.task_turns;
     for (int i = 0; i < 10; i++) {
@@ -196,8 +198,8 @@ TEST_TIMES(who_waits_is_told_that_the_reason_has_changed, 2)
     stage_run();
     stage_wait_ms(30000);
     stage_run();
-    ck_assert_str_eq(message_of("task-002"), "none of 3 Proplets fits: 1 cordoned, 1 not "
-                                             "ready, 1 at maxTasks");
+    ck_assert_str_eq(message_of("task-002"), "none of 3 Proplets fits: 1 is cordoned, 1 is not "
+                                             "ready, 1 is at maxTasks");
 }
 
 /* What becomes of the one who was called, before its turn. */

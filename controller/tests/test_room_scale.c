@@ -100,9 +100,10 @@ TEST(thousands_that_wait_are_not_compared_with_every_proplet)
     stage_put_proplet("p-50", ANOTHER_TYPE);
     stage_wait_ms(30000);
     stage_run();
-    ck_assert_str_eq(message_of("task-00999"),
-                     "none of 100 Proplets fits: 1 not of type external, 97 not ready, 2 at "
-                     "maxTasks");
+    ck_assert_str_eq(
+        message_of("task-00999"),
+        "none of 100 Proplets fits: 1 is not of type external, 97 are not ready, 2 are at "
+        "maxTasks");
     ck_assert_int_le(compared() - before, 5 * PROPLETS);
 }
 

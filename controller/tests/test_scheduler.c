@@ -300,16 +300,17 @@ TEST(refusal_counts_why_each_is_out)
               "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"]},")
         ->ready = false;
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
-                     "NoCandidates: none of 7 Proplets fits: 1 not of type external, "
-                     "2 lack label zone=a, 1 not of device type pi, 1 lacks capability gpu, "
-                     "1 cordoned, 1 not ready");
+                     "NoCandidates: none of 7 Proplets fits: 1 is not of type external, "
+                     "2 lack label zone=a, 1 is not of device type pi, 1 lacks capability gpu, "
+                     "1 is cordoned, 1 is not ready");
 
     candidate("h", "{\"zone\":\"a\"}", "external",
               "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"],\"maxTasks\":1},")
         ->active = 1;
     ck_assert(str_has_prefix(pick(&SCHEDULER_ROUND_ROBIN, &spec),
                              "InsufficientCapacity: none of 8 Proplets fits: "));
-    ck_assert(str_has_suffix(pick(&SCHEDULER_ROUND_ROBIN, &spec), "1 not ready, 1 at maxTasks"));
+    ck_assert(
+        str_has_suffix(pick(&SCHEDULER_ROUND_ROBIN, &spec), "1 is not ready, 1 is at maxTasks"));
 }
 
 /* At most three values, and of each at most 64 bytes. */
@@ -373,10 +374,27 @@ TEST(task_that_a_microcontroller_cannot_run_goes_to_another_device_or_waits)
     const struct task_spec spec = task_spec("{\"inputs\":[0.5]}");
 
     candidate("alpha", "{}", "external", "\"external\":{\"dialect\":\"embedded\"},");
-    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
-                     "NoCandidates: none of 1 Proplets fits: 1 embedded, which cannot run it");
+    ck_assert_str_eq(
+        pick(&SCHEDULER_ROUND_ROBIN, &spec),
+        "NoCandidates: the only Proplet does not fit: it is embedded and cannot run it");
     external("beta");
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), "beta");
+}
+
+TEST(refusal_by_the_only_proplet_says_what_its_absence_is)
+{
+    const struct task_spec spec = task_spec("{}");
+    struct candidate *alpha = external("alpha");
+
+    alpha->ready = false;
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "NoCandidates: the only Proplet does not fit: it is not ready");
+    alpha->absence = "Proplet 'alpha' is Offline since yesterday";
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "NoCandidates: Proplet 'alpha' is Offline since yesterday");
+    external("beta")->ready = false;
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "NoCandidates: none of 2 Proplets fits: 2 are not ready");
 }
 
 TEST(refusal_of_a_pinned_task_speaks_of_its_proplet)
@@ -395,9 +413,10 @@ TEST(refusal_of_a_pinned_task_speaks_of_its_proplet)
                      "PropletOffline: Proplet 'beta' is not ready");
     beta->ready = true;
     beta->active = 1;
-    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
-                     "InsufficientCapacity: none of 2 Proplets fits: 1 not the selected propletId, "
-                     "1 at maxTasks");
+    ck_assert_str_eq(
+        pick(&SCHEDULER_ROUND_ROBIN, &spec),
+        "InsufficientCapacity: none of 2 Proplets fits: 1 is not the selected propletId, "
+        "1 is at maxTasks");
     beta->active = 0;
     ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec), "beta");
 }

@@ -78,10 +78,10 @@ static const struct {
     { remove_candidates, "NoProplet", "the namespace has no Proplet" },
     { pin_missing, "NoProplet", "Proplet 'omega' does not exist" },
     { pin_offline, "PropletOffline", "Proplet 'alpha' is not ready" },
-    { fill_capacity, "InsufficientCapacity", "none of 1 Proplets fits: 1 at maxTasks" },
-    { cordon, "NoCandidates", "none of 1 Proplets fits: 1 cordoned" },
+    { fill_capacity, "InsufficientCapacity", "the only Proplet does not fit: it is at maxTasks" },
+    { cordon, "NoCandidates", "the only Proplet does not fit: it is cordoned" },
     { fit_none_of_three, "NoCandidates",
-      "none of 3 Proplets fits: 1 not of type external, 2 not ready" },
+      "none of 3 Proplets fits: 1 is not of type external, 2 are not ready" },
 };
 
 TEST_GROUP("choice", world_set_up, world_tear_down);

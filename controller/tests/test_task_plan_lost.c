@@ -172,7 +172,7 @@ TEST_TIMES(cordon_before_the_start_moves_the_task, 2)
     } else {
         ck_assert_ptr_null(plan.status.assigned_proplet);
         ck_assert_str_eq(world_condition(&plan, "Scheduled"),
-                         "False NoCandidates: none of 1 Proplets fits: 1 cordoned");
+                         "False NoCandidates: the only Proplet does not fit: it is cordoned");
     }
 }
 

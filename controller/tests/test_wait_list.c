@@ -17,7 +17,7 @@ static struct proplet proplet;
 static struct proplet_external external;
 static struct candidate alpha; /* ready, of type "a", with room for two */
 static struct wait_release release;
-static const struct wait_told TOLD = { { REASON_NO_CAPACITY, "none of 1 Proplets fits" }, 7 };
+static const struct wait_told TOLD = { { REASON_NO_CAPACITY, "the only Proplet does not fit" }, 7 };
 
 static void set_up(void)
 {

@@ -22,7 +22,7 @@ waits pinned 'NoProplet .+'
 
 # A Proplet that is never heard of is no candidate either.
 add_proplet worker d1
-waits nobody 'NoCandidates .*1'
+waits nobody "NoCandidates Proplet 'worker' has sent no heartbeat yet: client id 'd1' on channel "
 
 # Its first heartbeat wakes the Task.
 device_start first --identity d1
@@ -31,8 +31,8 @@ wait_task nobody completed
 # The wrong labels, the wrong capabilities.
 add_task by-label "$ADDITION" '[10, 32]' "$FIELD"
 add_task by-capability "$ADDITION" '[10, 32]' "$GPU"
-waits by-label 'NoCandidates .*1 lacks label site=field'
-waits by-capability 'NoCandidates .*1 lacks capability gpu'
+waits by-label 'NoCandidates .*it lacks label site=field'
+waits by-capability 'NoCandidates .*it lacks capability gpu'
 
 # A mistyped client id: the Proplet names the devices that its channel has instead.
 add_proplet mistyped d3
