@@ -11,6 +11,7 @@
 struct entry {
     struct indexed indexed; /* first: buckets of indexes point to it */
     uint64_t set;           /* the last complete set of its part that had it */
+    uint32_t class;         /* in class_counts; 0 without classes */
 };
 
 /* What one list and watch tells: all objects, or those of one namespace. */
@@ -24,7 +25,10 @@ struct store {
     struct map *entries; /* by kube_name_key */
     struct store_index *indexes;
     struct part all;
-    struct map *parts; /* by namespace; empty: all of them are one part */
+    struct map *parts;        /* by namespace; empty: all of them are one part */
+    store_class_fn *class_of; /* NULL: classes are not counted */
+    size_t *class_counts;
+    size_t classes;
 };
 
 static void part_free(void *value)
@@ -69,6 +73,7 @@ void store_destroy(struct store *store)
     store_index_destroy(store->indexes);
     pthread_rwlock_destroy(&store->lock);
     map_destroy(store->parts);
+    free(store->class_counts);
     free(store->all.seen);
     free(store);
 }
@@ -88,6 +93,28 @@ void store_add_index(struct store *store, const char *name, index_fn *function)
 {
     assert(map_len(store->entries) == 0);
     store_index_add(store->indexes, name, function);
+}
+
+void store_count_classes(struct store *store, store_class_fn *class_of, size_t classes)
+{
+    assert(map_len(store->entries) == 0 && !store->class_of && classes <= UINT32_MAX);
+    store->class_of = class_of;
+    store->class_counts = xcalloc(classes, sizeof(*store->class_counts));
+    store->classes = classes;
+}
+
+void store_class_counts(struct store *store, size_t *ret)
+{
+    pthread_rwlock_rdlock(&store->lock);
+    memcpy(ret, store->class_counts, store->classes * sizeof(*ret));
+    pthread_rwlock_unlock(&store->lock);
+}
+
+/* An object of an entry comes (1) or goes (-1). */
+static void count(struct store *store, const struct entry *entry, int by)
+{
+    if (store->class_of)
+        store->class_counts[entry->class] += (size_t)by;
 }
 
 static bool is_split(const struct store *store)
@@ -122,6 +149,7 @@ static struct kube_object *take_entry(struct store *store, struct entry *entry)
     char key[KUBE_KEY_LEN];
     struct kube_object *object = TAKE(entry->indexed.object);
 
+    count(store, entry, -1);
     map_remove(store->entries, kube_object_key(object, key));
     entry_free(entry);
     return object;
@@ -174,7 +202,8 @@ static bool put(struct store *store, struct kube_object *object, bool of_set,
         return false;
 
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct index_values *values = index_values_of(store->indexes, arena, object);
+    struct index_values *values = index_values_of(store->indexes, arena, object);
+    size_t class = store->class_of ? store->class_of(index_values_tree(values)) : 0;
 
     pthread_rwlock_wrlock(&store->lock);
     const struct part *part = part_of(store, object->ns);
@@ -185,6 +214,10 @@ static bool put(struct store *store, struct kube_object *object, bool of_set,
             entry = make_entry(store, key);
         store_index_unlink(&entry->indexed);
         old = entry->indexed.object;
+        if (old)
+            count(store, entry, -1);
+        entry->class = (uint32_t) class;
+        count(store, entry, 1);
         entry->indexed.object = kube_object_ref(object);
         store_index_link(&entry->indexed, values);
     }

@@ -40,6 +40,14 @@ void store_split(struct store *store, const char *const *namespaces, size_t len)
 void store_add_index(struct store *store, const char *name,
                      index_fn *function); /* before the first object */
 
+/* The class of an object, below the number of classes. json is its tree, borrowed. Must not call the store. */
+typedef size_t store_class_fn(const cJSON *json);
+/* Counts the objects of each class from now on; called before the first object, at most once. The counts
+ * change with the objects, so asking for them costs no walk. */
+void store_count_classes(struct store *store, store_class_fn *class_of, size_t classes);
+/* Copies the count of each class; ret has room for all of them. */
+void store_class_counts(struct store *store, size_t *ret);
+
 struct kube_object *store_get(struct store *store,
                               const struct kube_name *name); /* new reference or NULL */
 struct object_list store_list(struct store *store, struct arena *arena,

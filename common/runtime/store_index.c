@@ -42,6 +42,8 @@ struct index_value {
 
 struct index_values {
     struct arena *arena;
+    const struct kube_object *object;
+    const cJSON *tree;   /* NULL: not parsed yet */
     struct index *index; /* whose function is being called */
     struct index_value *first;
     size_t count;
@@ -93,25 +95,28 @@ static void add_value(void *ctx, const char *value)
     values->count++;
 }
 
-const struct index_values *index_values_of(struct store_index *indexes, struct arena *arena,
-                                           const struct kube_object *object)
+struct index_values *index_values_of(struct store_index *indexes, struct arena *arena,
+                                     const struct kube_object *object)
 {
     struct index_values *values = arena_new(arena, struct index_values);
-    const cJSON *json = NULL;
 
     values->arena = arena;
+    values->object = object;
     for (size_t i = 0; i < indexes->count; i++) {
         values->index = &indexes->indexes[i];
-        if (!values->index->function) {
-            if (!str_is_empty(object->uid))
-                add_value(values, object->uid);
-            continue;
-        }
-        if (!json)
-            json = kube_object_json(arena, object);
-        values->index->function(json, add_value, values);
+        if (values->index->function)
+            values->index->function(index_values_tree(values), add_value, values);
+        else if (!str_is_empty(object->uid))
+            add_value(values, object->uid);
     }
     return values;
+}
+
+const cJSON *index_values_tree(struct index_values *values)
+{
+    if (!values->tree)
+        values->tree = kube_object_json(values->arena, values->object);
+    return values->tree;
 }
 
 static struct bucket *make_bucket(struct index *index, const char *value)

@@ -25,8 +25,11 @@ void store_index_add(struct store_index *indexes, const char *name, index_fn *fu
 /* The values of an object in all indexes. Reads nothing that changes after the last
  * store_index_add. */
 struct index_values;
-const struct index_values *index_values_of(struct store_index *indexes, struct arena *arena,
-                                           const struct kube_object *object);
+struct index_values *index_values_of(struct store_index *indexes, struct arena *arena,
+                                     const struct kube_object *object);
+
+/* Returns the tree of the object, which is parsed at most once. */
+const cJSON *index_values_tree(struct index_values *values);
 
 void store_index_link(struct indexed *item, const struct index_values *values);
 void store_index_unlink(struct indexed *item); /* it was linked, or is all zero */

@@ -251,6 +251,49 @@ TEST(an_object_of_a_namespace_without_a_part_is_not_kept)
     store_destroy(store);
 }
 
+/* The last digit of the version. */
+static size_t class_of(const cJSON *json)
+{
+    const char *version = json_string(json_path(json, "metadata", "resourceVersion", NULL), "0");
+
+    return (size_t)(version[strlen(version) - 1] - '0');
+}
+
+static const char *counts(struct store *store)
+{
+    static char text[64];
+    size_t of[10];
+    int len = 0;
+
+    store_class_counts(store, of);
+    for (size_t i = 0; i < 10; i++)
+        len += snprintf(text + len, sizeof(text) - (size_t)len, "%zu", of[i]);
+    return text;
+}
+
+TEST(each_object_counts_in_the_class_that_it_has_now)
+{
+    struct store *store = make_store();
+    struct kube_name key = name_of(3);
+
+    store_count_classes(store, class_of, 10);
+    ck_assert_str_eq(counts(store), "0000000000");
+    put_version(store, 1, 5);
+    put_version(store, 2, 5);
+    put_version(store, 3, 7);
+    ck_assert_str_eq(counts(store), "0000020100");
+    ck_assert(!put_version(store, 1, 4)); /* older */
+    put_version(store, 1, 16);
+    ck_assert_str_eq(counts(store), "0000011100");
+    kube_object_unref(store_remove(store, &key, "20"));
+    ck_assert_str_eq(counts(store), "0000011000");
+    store_set_begin(store, NULL);
+    add_version(store, 2, 29);
+    store_set_sweep(store, NULL, "30", count_gone, store);
+    ck_assert_str_eq(counts(store), "0000000001");
+    store_destroy(store);
+}
+
 TEST(a_uid_leads_to_the_name_it_has_now)
 {
     struct store *store = make_store();

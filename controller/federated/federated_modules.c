@@ -1,11 +1,14 @@
 /* FederatedJobs and TrainingRounds as modules of the process. */
+#include "common/api/federatedjob.h"
 #include "common/api/kinds.h"
+#include "common/api/traininground.h"
 #include "common/base/str.h"
 #include "controller/bridge/bridge.h"
 #include "controller/federated/coordinator.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_update.h"
+#include "controller/shared/census.h"
 #include "controller/shared/device_plane.h"
 #include "controller/shared/options.h"
 
@@ -117,6 +120,18 @@ static int make_store(struct module_host *host, const struct module *module,
 
 /* --- FederatedJobs ---------------------------------------------------------------------------- */
 
+static size_t class_of_job(const cJSON *object)
+{
+    return census_phase(object, FEDERATED_PHASE_NAMES);
+}
+
+static void report_jobs(const size_t *counts)
+{
+    census_report_jobs(KIND_FEDERATEDJOB.kind, FEDERATED_PHASE_NAMES, counts);
+}
+
+static const struct module_census JOB_CENSUS = { class_of_job, FEDERATED_PHASES, report_jobs };
+
 static const struct module_cache JOB_CACHES[] = {
     { { .kind = &KIND_FEDERATEDJOB, .project = project_federatedjob }, NULL },
     { .add_indexes = NULL },
@@ -160,12 +175,25 @@ const struct module FEDERATEDJOB_MODULE = {
     .flags = &FEDERATED_FLAGS, /* TrainingRounds use them, too */
     .caches = JOB_CACHES,
     .sources = JOB_SOURCES,
+    .census = &JOB_CENSUS,
     .create = create_jobs,
     .reconcile = federatedjob_reconcile,
     .destroy = destroy_jobs,
 };
 
 /* --- TrainingRounds --------------------------------------------------------------------------- */
+
+static size_t class_of_round(const cJSON *object)
+{
+    return census_phase(object, ROUND_PHASE_NAMES);
+}
+
+static void report_rounds(const size_t *counts)
+{
+    census_report_jobs(KIND_TRAININGROUND.kind, ROUND_PHASE_NAMES, counts);
+}
+
+static const struct module_census ROUND_CENSUS = { class_of_round, ROUND_PHASES, report_rounds };
 
 static const struct module_cache ROUND_CACHES[] = {
     { { .kind = &KIND_TRAININGROUND, .project = project_traininground },
@@ -275,6 +303,7 @@ const struct module TRAININGROUND_MODULE = {
     .workers = 2,
     .caches = ROUND_CACHES,
     .sources = ROUND_SOURCES,
+    .census = &ROUND_CENSUS,
     .create = create_rounds,
     .reconcile = traininground_reconcile,
     .destroy = destroy_rounds,

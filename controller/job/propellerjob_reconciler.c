@@ -5,6 +5,7 @@
 #include "common/kube/owner.h"
 #include "controller/job/propellerjob.h"
 #include "controller/job/propellerjob_plan.h"
+#include "controller/shared/census.h"
 #include "controller/shared/children.h"
 #include "controller/shared/status_writer.h"
 #include "controller/task/plan/plan_parts.h"
@@ -324,6 +325,18 @@ int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
     return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
 }
 
+static size_t class_of(const cJSON *object)
+{
+    return census_phase(object, JOB_PHASE_NAMES);
+}
+
+static void report(const size_t *counts)
+{
+    census_report_jobs(KIND_PROPELLERJOB.kind, JOB_PHASE_NAMES, counts);
+}
+
+static const struct module_census CENSUS = { class_of, JOB_PHASES, report };
+
 static const struct module_cache CACHES[] = {
     { { .kind = &KIND_PROPELLERJOB,
         .project = project_propellerjob,
@@ -357,6 +370,7 @@ const struct module PROPELLERJOB_MODULE = {
     .workers = 2,
     .caches = CACHES,
     .sources = SOURCES,
+    .census = &CENSUS,
     .create = create,
     .reconcile = propellerjob_reconcile,
 };

@@ -19,6 +19,15 @@ struct controller_settings;
 struct module_host;
 struct modules;
 
+/* Gauges of the objects of a kind, by a class that is read from each: the cache counts them as they change. */
+struct module_census {
+    store_class_fn *class_of;
+    size_t classes;
+    /* Sets the gauges. Called once before the first object, and at most once a second when a count has changed;
+     * counts has one for each class. */
+    void (*report)(const size_t *counts);
+};
+
 /* A cache of objects. Modules that use one kind share a cache: it is watched as the first of them
  * states, and each adds its indexes. */
 struct module_cache {
@@ -58,6 +67,7 @@ struct module {
     const struct module_flags *flags;    /* NULL: none */
     const struct module_cache *caches;   /* an entry without a kind ends it; NULL: none */
     const struct module_source *sources; /* an entry without a kind ends it; NULL: none */
+    const struct module_census *census;  /* of the kind; NULL: it is not counted */
 
     /* Asks the host for the parts that the module uses, and keeps them. *ret is self of all other
      * functions. < 0: the process ends with this error, and destroy is not called. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/alloc.h"
 #include "controller/shared/options.h"
@@ -11,6 +12,8 @@
 struct cache {
     const struct kube_kind *kind;
     struct informer *informer;
+    const struct module_census *census; /* NULL: not counted */
+    size_t *reported;                   /* its counts in the gauges */
 };
 
 struct open_module {
@@ -28,27 +31,57 @@ struct modules {
     size_t created; /* the first ones of them */
 };
 
-static struct informer *find_cache(const struct modules *modules, const struct kube_kind *kind)
+static struct cache *find_cache(struct modules *modules, const struct kube_kind *kind)
 {
     for (size_t i = 0; i < modules->cache_count; i++) {
         if (modules->caches[i].kind == kind)
-            return modules->caches[i].informer;
+            return &modules->caches[i];
     }
     return NULL;
+}
+
+static void take_census(struct cache *cache, const struct module_census *census)
+{
+    assert(!cache->census);
+    cache->census = census;
+    cache->reported = xcalloc(census->classes, sizeof(*cache->reported));
+    store_count_classes(informer_store(cache->informer), census->class_of, census->classes);
+    census->report(cache->reported);
+}
+
+void modules_report_counts(struct modules *modules)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    for (size_t i = 0; i < modules->cache_count; i++) {
+        struct cache *cache = &modules->caches[i];
+        const struct module_census *census = cache->census;
+        size_t *counts = census ? arena_array(arena, size_t, census->classes) : NULL;
+
+        if (!census)
+            continue;
+        store_class_counts(informer_store(cache->informer), counts);
+        if (memcmp(counts, cache->reported, census->classes * sizeof(*counts)) == 0)
+            continue;
+        memcpy(cache->reported, counts, census->classes * sizeof(*counts));
+        census->report(counts);
+    }
 }
 
 static void add_cache(struct modules *modules, const struct module_cache *cache,
                       const struct option_strings *namespaces, struct watch_loop *watches)
 {
-    struct informer *informer = find_cache(modules, cache->watch.kind);
+    struct cache *shared = find_cache(modules, cache->watch.kind);
 
-    if (!informer) {
+    if (!shared) {
         assert(modules->cache_count < MAX_CACHES);
-        informer = informer_create_in(watches, &cache->watch, namespaces->items, namespaces->len);
-        modules->caches[modules->cache_count++] = (struct cache){ cache->watch.kind, informer };
+        shared = &modules->caches[modules->cache_count++];
+        shared->kind = cache->watch.kind;
+        shared->informer =
+            informer_create_in(watches, &cache->watch, namespaces->items, namespaces->len);
     }
     if (cache->add_indexes)
-        cache->add_indexes(informer_store(informer));
+        cache->add_indexes(informer_store(shared->informer));
 }
 
 static int reconcile(void *self, struct reconcile *rc, struct error *err)
@@ -71,6 +104,8 @@ struct modules *modules_create(const struct module_host *host, struct watch_loop
         item->module = module;
         for (; cache && cache->watch.kind; cache++)
             add_cache(modules, cache, &host->settings->namespaces, watches);
+        if (module->census)
+            take_census(find_cache(modules, module->kind), module->census);
         if (!module->reconcile)
             continue;
 
@@ -102,7 +137,8 @@ static void watch_sources(struct modules *modules, const struct open_module *ite
     const struct module_source *source = item->module->sources;
 
     for (; source && source->kind; source++) {
-        const struct controller_source watched = { .informer = find_cache(modules, source->kind),
+        const struct controller_source watched = { .informer =
+                                                       find_cache(modules, source->kind)->informer,
                                                    .map = source->map,
                                                    .self = item->self };
         const struct kube_kind *wakes = source->wakes ? source->wakes : item->module->kind;
@@ -137,8 +173,10 @@ void modules_destroy(struct modules *modules)
         if (item->module->destroy)
             item->module->destroy(item->self);
     }
-    for (size_t i = 0; i < modules->cache_count; i++)
+    for (size_t i = 0; i < modules->cache_count; i++) {
         informer_destroy(modules->caches[i].informer);
+        free(modules->caches[i].reported);
+    }
     free(modules);
 }
 
@@ -188,10 +226,10 @@ void modules_join(struct modules *modules)
 
 struct informer *module_host_informer(const struct module_host *host, const struct kube_kind *kind)
 {
-    struct informer *informer = find_cache(host->modules, kind);
+    const struct cache *cache = find_cache(host->modules, kind);
 
-    assert(informer);
-    return informer;
+    assert(cache);
+    return cache->informer;
 }
 
 struct workqueue *module_host_queue(const struct module_host *host, const struct kube_kind *kind)

@@ -14,6 +14,9 @@ int modules_open(struct module_host *host, struct error *err) MUST_CHECK;
 /* After the watches have stopped. */
 void modules_destroy(struct modules *modules);
 
+/* Sets the gauges of caches whose counts have changed. One thread at a time. */
+void modules_report_counts(struct modules *modules);
+
 bool modules_all_caches(const struct modules *modules, bool (*is)(struct informer *informer));
 
 /* This replica leads: informs the modules, and starts their controllers. */

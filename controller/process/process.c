@@ -9,6 +9,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
 #include "common/runtime/metrics.h"
 #include "controller/cache/catch_up.h"
 
@@ -18,6 +19,13 @@
 /* Long enough for the pauses of steady work. */
 #define IDLE_CONNECTION_MS 10000
 #define CERTIFICATE "certificate" /* its identity */
+
+static struct metric BUILD = {
+    .type = METRIC_GAUGE,
+    .name = PRODUCT_METRICS "build_info",
+    .help = "1, with the version of this program.",
+    .labels = { "version" },
+};
 
 /* --- while it runs ---------------------------------------------------------------------------- */
 
@@ -42,6 +50,11 @@ static void rest(void *self)
     kube_client_close_idle(process->host.client, IDLE_CONNECTION_MS);
     identities_close_idle(process->identities, IDLE_CONNECTION_MS);
     alloc_give_back();
+}
+
+static void report_counts(void *self)
+{
+    modules_report_counts(((struct process *)self)->host.modules);
 }
 
 static int start_watches(void *self, struct error *err)
@@ -177,6 +190,7 @@ static void add_runnables(struct process *process)
                                       .self = process,
                                       .start = start_watches,
                                       .ready = ready_watches,
+                                      .tick = report_counts,
                                       .stop = stop_standby,
                                       .join = join_watches };
     const struct runnable election = { .name = "election",
@@ -342,6 +356,7 @@ int process_create(struct process *process, struct error *err)
     if (r < 0)
         return r;
 
+    metric_set(&BUILD, 1, version_name(), NULL);
     host->timeline = timeline_create(&CLOCK_SYSTEM);
     host->manager = manager_create();
     if (process->settings.leader_elect)

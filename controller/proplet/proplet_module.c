@@ -1,10 +1,40 @@
 /* Proplets as a module of the process. */
 #include "common/api/kinds.h"
+#include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/runtime/metrics.h"
 #include "controller/cache/indexes.h"
 #include "controller/proplet/proplet_pods.h"
+#include "controller/shared/census.h"
 #include "controller/shared/device_plane.h"
 #include "controller/workload/workload.h"
+
+static struct metric PROPLETS = {
+    .type = METRIC_GAUGE,
+    .name = "propeller_proplets",
+    .help = "Number of Proplets of each type in each phase.",
+    .labels = { "type", "phase" },
+};
+
+static size_t class_of(const cJSON *object)
+{
+    const char *type = json_string(json_path(object, "spec", "type", NULL), "");
+    size_t phase = census_phase(object, PROPLET_PHASE_NAMES);
+
+    return str_equal(type, PROPLET_TYPE_NAMES[PROPLET_K8S]) ? PROPLET_PHASES + phase : phase;
+}
+
+static void report(const size_t *counts)
+{
+    for (size_t i = 0; i < PROPLET_PHASES; i++) {
+        metric_set(&PROPLETS, (double)counts[i], PROPLET_TYPE_NAMES[PROPLET_EXTERNAL],
+                   PROPLET_PHASE_NAMES[i], NULL);
+        metric_set(&PROPLETS, (double)counts[PROPLET_PHASES + i], PROPLET_TYPE_NAMES[PROPLET_K8S],
+                   PROPLET_PHASE_NAMES[i], NULL);
+    }
+}
+
+static const struct module_census CENSUS = { class_of, (size_t)2 * PROPLET_PHASES, report };
 
 static const struct module_cache CACHES[] = {
     { { .kind = &KIND_PROPLET, .project = project_proplet, .unread = UNREAD_OF_PROPLET },
@@ -65,6 +95,7 @@ const struct module PROPLET_MODULE = {
     .workers = 2,
     .caches = CACHES,
     .sources = SOURCES,
+    .census = &CENSUS,
     .create = proplet_create,
     .reconcile = proplet_reconcile,
 };

@@ -7,11 +7,56 @@
 #include "common/runtime/metrics.h"
 #include "controller/cache/catch_up.h"
 #include "controller/cache/indexes.h"
+#include "controller/shared/census.h"
 #include "controller/shared/device_plane.h"
 #include "controller/task/task.h"
 #include "controller/task/task_room.h"
 #include "controller/task/task_workload.h"
 #include "controller/workload/workload.h"
+
+static struct metric TASKS = {
+    .type = METRIC_GAUGE,
+    .name = "propeller_tasks",
+    .help = "Number of Tasks in each phase.",
+    .labels = { "phase" },
+};
+static struct metric WAITING = {
+    .type = METRIC_GAUGE,
+    .name = "propeller_tasks_waiting",
+    .help = "Number of pending Tasks by the reason for which they wait.",
+    .labels = { "reason" },
+};
+
+/* Pending Tasks by their reason; then the other phases. */
+#define CLASS_OF_PHASE REASON_COUNT
+
+static size_t class_of(const cJSON *object)
+{
+    size_t phase = census_phase(object, TASK_PHASE_NAMES);
+
+    return phase != TASK_PENDING
+               ? CLASS_OF_PHASE + phase
+               : (size_t)reason_of(json_string(json_path(object, "status", "reason", NULL), ""));
+}
+
+static void report(const size_t *counts)
+{
+    static bool seen[REASON_COUNT]; /* a reason that no Task ever had gets no series */
+    size_t pending = 0;
+
+    for (size_t i = 0; i < REASON_COUNT; i++) {
+        pending += counts[i];
+        seen[i] = seen[i] || counts[i];
+        if (seen[i] && i != REASON_NONE)
+            metric_set(&WAITING, (double)counts[i],
+                       i == REASON_OTHER ? "other" : reason_text((enum reason)i), NULL);
+    }
+    for (size_t i = 0; i < TASK_PHASES; i++)
+        metric_set(&TASKS, (double)(i == TASK_PENDING ? pending : counts[CLASS_OF_PHASE + i]),
+                   TASK_PHASE_NAMES[i], NULL);
+}
+
+static const struct module_census CENSUS = { class_of, CLASS_OF_PHASE + TASK_PHASES, report };
 
 static const struct module_cache CACHES[] = {
     { { .kind = &KIND_TASK, .project = project_task, .unread = UNREAD_OF_TASK }, indexes_add_task },
@@ -171,6 +216,7 @@ const struct module TASK_MODULE = {
     .workers = 8,
     .caches = CACHES,
     .sources = SOURCES,
+    .census = &CENSUS,
     .create = task_create,
     .started_leading = task_started_leading,
     .reconcile = task_reconcile,

@@ -7,13 +7,17 @@
 
 #include "common/api/kinds.h"
 #include "common/base/log.h"
+#include "common/base/version.h"
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
 #include "common/tests/mqtt_probe.h"
+#include "common/tests/observe.h"
+#include "common/tests/parsed.h"
 #include "common/tests/process.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "common/tests/tiny_server.h"
+#include "controller/process/modules.h"
 #include "controller/shared/device_plane.h"
 #include "controller/task/task.h"
 
@@ -196,6 +200,59 @@ TEST(requests_are_counted_with_the_host_that_was_asked)
         "rest_client_requests_total{code=\"200\",method=\"DELETE\",host=\"127.0.0.1:%u\"} 1",
         tiny_server_port(server));
     ck_assert_msg(strstr(buf_string(&text), line), "no %s", line);
+}
+
+static void cache(const struct kube_kind *kind, const char *name, int version, const char *rest)
+{
+    informer_observed(
+        module_host_informer(&process.host, kind),
+        (cJSON *)parsed(process.arena,
+                        arena_printf(process.arena,
+                                     "{\"metadata\":{\"namespace\":\"default\",\"name\":\"%s\","
+                                     "\"uid\":\"%s\",\"resourceVersion\":\"%d\"},%s}",
+                                     name, name, version, rest)));
+}
+
+TEST(gauges_count_the_objects_of_the_caches)
+{
+    ck_metric(
+        arena_printf(process.arena, "propeller_build_info{version=\"%s\"} 1", version_name()));
+    ck_metric("propeller_tasks{phase=\"completed\"} 0"); /* from the start */
+    ck_metric("propeller_proplets{type=\"k8s\",phase=\"Offline\"} 0");
+    ck_metric("propeller_jobs{kind=\"TrainingRound\",phase=\"Running\"} 0");
+    cache(&KIND_TASK, "a", 1, "\"status\":{\"phase\":\"pending\",\"reason\":\"NoProplet\"}");
+    cache(&KIND_TASK, "b", 2, "\"status\":{\"phase\":\"pending\",\"reason\":\"Evicted\"}");
+    cache(&KIND_TASK, "c", 3, "\"spec\":{}");
+    cache(&KIND_TASK, "d", 4, "\"status\":{\"phase\":\"running\"}");
+    cache(&KIND_PROPLET, "e", 5,
+          "\"spec\":{\"type\":\"external\"},\"status\":{\"phase\":\"Running\"}");
+    cache(&KIND_PROPLET, "f", 6, "\"spec\":{\"type\":\"k8s\"},\"status\":{}");
+    cache(&KIND_PROPELLERJOB, "g", 7, "\"status\":{\"phase\":\"Failed\"}");
+    cache(&KIND_FEDERATEDJOB, "h", 8, "\"status\":{\"phase\":\"Completed\"}");
+    cache(&KIND_TRAININGROUND, "i", 9, "\"status\":{\"phase\":\"Running\"}");
+    modules_report_counts(process.host.modules);
+    ck_metric("propeller_tasks{phase=\"pending\"} 3");
+    ck_metric("propeller_tasks{phase=\"running\"} 1");
+    ck_metric("propeller_tasks_waiting{reason=\"NoProplet\"} 1");
+    ck_metric("propeller_tasks_waiting{reason=\"other\"} 1");
+    ck_metric("propeller_proplets{type=\"external\",phase=\"Running\"} 1");
+    ck_metric("propeller_proplets{type=\"k8s\",phase=\"Initializing\"} 1");
+    ck_metric("propeller_jobs{kind=\"PropellerJob\",phase=\"Failed\"} 1");
+    ck_metric("propeller_jobs{kind=\"FederatedJob\",phase=\"Completed\"} 1");
+    ck_metric("propeller_jobs{kind=\"TrainingRound\",phase=\"Running\"} 1");
+
+    cache(&KIND_TASK, "a", 10, "\"status\":{\"phase\":\"completed\"}");
+    modules_report_counts(process.host.modules);
+    ck_metric("propeller_tasks{phase=\"pending\"} 2");
+    ck_metric("propeller_tasks{phase=\"completed\"} 1");
+    ck_metric("propeller_tasks_waiting{reason=\"NoProplet\"} 0");
+
+    struct kube_name job; /* the last one goes */
+    ck_assert(kube_name_set(&job, "default", "g"));
+    kube_object_unref(store_remove(
+        informer_store(module_host_informer(&process.host, &KIND_PROPELLERJOB)), &job, "11"));
+    modules_report_counts(process.host.modules);
+    ck_metric("propeller_jobs{kind=\"PropellerJob\",phase=\"Failed\"} 0");
 }
 
 TEST_GROUP("limited", set_up_limited, tear_down);

@@ -43,8 +43,8 @@ def main(file, *folders):
     if not rows or len(set(names)) != len(names):
         sys.exit(f"metrics: {len(rows)} metrics, of {len(set(names))} names")
     lines = ["# Metrics", "",
-             "`/metrics` is in the Prometheus text format. Units are seconds and bytes. A series appears with its first "
-             "event.", "", "| metric | type | labels | meaning |", "|---|---|---|---|"]
+             "`/metrics` is in the Prometheus text format. Units are seconds and bytes. Gauges of objects "
+             "exist from the start; a counter appears with its first event.", "", "| metric | type | labels | meaning |", "|---|---|---|---|"]
     lines += [f"| []{{#{name.replace('_', '-')}}}`{name}` | {kind} | {labels} | {about} |"
               for name, kind, labels, about in sorted(rows)]
     pathlib.Path(file).write_text("\n".join(lines) + "\n", encoding="utf-8")
