@@ -1,4 +1,4 @@
-/* What kstatus and Flux read of a Task, with the reconcilers, devices and a broker. */
+/* The conditions of a Task that kstatus and Flux read, with the reconcilers, devices and a broker. */
 #include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"

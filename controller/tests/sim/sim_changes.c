@@ -22,7 +22,7 @@ static struct seen {
     char uid[64];
     char name[64];
     char phase[16];
-    int64_t since_us; /* it has this phase */
+    int64_t since_us; /* it has this phase; running: it was scheduled */
     int64_t end_us;   /* of a run; 0: none has ended */
     bool final;       /* completed, skipped, or failed for good */
     bool recurs;      /* it will not stay final */
@@ -206,8 +206,10 @@ static void judge_phase(const cJSON *old, const cJSON *task, struct seen *seen)
     if (str_equal(sim_text(task, "status", "reason"), "DeadlineExceeded") &&
         str_equal(phase, "failed"))
         judge_age(task, seen, "activeDeadlineSeconds", "failed");
+    /* The deadline counts from the start. A process that is paused behind it writes the phase running long after. */
+    if (!str_equal(phase, "running") || !str_equal(seen->phase, "scheduled"))
+        seen->since_us = sim_now_us();
     (void)str_copy(seen->phase, sizeof(seen->phase), phase);
-    seen->since_us = sim_now_us();
     if (str_equal(phase, "completed") || str_equal(phase, "failed"))
         seen->end_us = sim_now_us();
 }
