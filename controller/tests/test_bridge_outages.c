@@ -169,8 +169,12 @@ TEST(restart_that_was_stored_while_the_connection_was_away_may_be_old)
 
     atomic_store(&rig.holds_lease, false);
     poll_until(rig_logged("Client controller-results closed its connection"));
+    poll_until(metric_said("propeller_mqtt_connected{connection=\"events\"}") == 0);
+    poll_until(metric_said("propeller_mqtt_connected{connection=\"control\"}") == 0);
     probe_publish(rig.device, CREATE, CREATED);
     atomic_store(&rig.holds_lease, true);
     expect_mail(MAIL_STORED_RESTART); /* nobody has asked for a marker since */
+    poll_until(metric_said("propeller_mqtt_connected{connection=\"events\"}") == 1);
+    poll_until(metric_said("propeller_mqtt_connected{connection=\"control\"}") == 1);
     rig_end();
 }

@@ -51,6 +51,7 @@ stand_in_kinds() {
     stand_in_kind issuers Issuer cert-manager.io
     stand_in_kind certificates Certificate cert-manager.io
     stand_in_kind servicemonitors ServiceMonitor monitoring.coreos.com
+    stand_in_kind prometheusrules PrometheusRule monitoring.coreos.com
 }
 
 # pods_play LABEL-SELECTOR: the pods of the system's namespace become ready, as with a kubelet
