@@ -10,8 +10,8 @@ A here-document goes on up to its word. ```console {skip: reason} is counted and
 The front matter says what is there when a page begins, `world:`
     standalone    `make demo KEEP=1`, in a shell that has read build/e2e/demo.env
     cluster       the same with CLUSTER=1
-    none          a shell
-The commands of a page run in one shell, in an empty folder with a link to config/.
+    none          a shell with the programs of build/bin
+The commands of a page run in one shell. Its home is an empty folder with a link to config/.
 """
 
 import pathlib
@@ -99,15 +99,15 @@ class Shell:
 
 def run_page(file, commands, world):
     """Prints the first command that fails: those after it have lost their world. Returns whether all passed."""
-    before = "true"
+    before = f"export PATH={ROOT}/build/bin:$PATH"
     if WORLDS[world] is not None:
         subprocess.run(["env", "KEEP=1", *(f"{name}={value}" for name, value in WORLDS[world].items()), "e2e/demo.sh"],
                        cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        before = f"source {ROOT}/build/e2e/demo.env"
+        before += f"; source {ROOT}/build/e2e/demo.env"
     try:
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "config").symlink_to(ROOT / "config")
-            shell = Shell(folder, before)
+            shell = Shell(folder, f"export HOME={folder}; {before}")
             for command in commands:
                 output, status = shell.run(command.text)
                 problem = f"not ended after {TIMEOUT_S} s" if status is None else command.matches(output, status)
