@@ -49,22 +49,25 @@ static void take_census(struct cache *cache, const struct module_census *census)
     census->report(cache->reported);
 }
 
+static void report_counts(struct arena *arena, struct cache *cache)
+{
+    const struct module_census *census = cache->census;
+    size_t *counts = arena_array(arena, size_t, census->classes);
+
+    store_class_counts(informer_store(cache->informer), counts);
+    if (memcmp(counts, cache->reported, census->classes * sizeof(*counts)) == 0)
+        return;
+    memcpy(cache->reported, counts, census->classes * sizeof(*counts));
+    census->report(counts);
+}
+
 void modules_report_counts(struct modules *modules)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
     for (size_t i = 0; i < modules->cache_count; i++) {
-        struct cache *cache = &modules->caches[i];
-        const struct module_census *census = cache->census;
-        size_t *counts = census ? arena_array(arena, size_t, census->classes) : NULL;
-
-        if (!census)
-            continue;
-        store_class_counts(informer_store(cache->informer), counts);
-        if (memcmp(counts, cache->reported, census->classes * sizeof(*counts)) == 0)
-            continue;
-        memcpy(cache->reported, counts, census->classes * sizeof(*counts));
-        census->report(counts);
+        if (modules->caches[i].census)
+            report_counts(arena, &modules->caches[i]);
     }
 }
 
