@@ -67,7 +67,9 @@ def commands_of(lines):
         elif commands and not skips:
             commands[-1].expected.append(line)
         elif not skips:
-            raise ValueError(f"line {number}: output without a command")
+            raise ValueError(f"{number}: output without a command")
+    if inside:
+        raise ValueError(f"{len(lines)}: a fence is not closed")
     return commands, skipped
 
 
@@ -125,9 +127,14 @@ def run_page(file, commands, world):
 def main(files):
     run, skipped, failed = 0, 0, 0
     for file in files:
+        if not pathlib.Path(file).is_file():
+            sys.exit(f"doc_commands.py: there is no page {file}")
         lines = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
         found = re.match(r"---\nworld: (\w+)\n---\n", "\n".join(lines[:3]) + "\n")
-        commands, left = commands_of(lines)
+        try:
+            commands, left = commands_of(lines)
+        except ValueError as error:
+            sys.exit(f"{file}:{error}")
         if commands and (not found or found[1] not in WORLDS):
             sys.exit(f"{file}:1: no `world:` of {', '.join(WORLDS)}")
         run, skipped = run + len(commands), skipped + left
