@@ -76,7 +76,7 @@ remember() { # remember STAGE SECONDS TALLY
     mv "$PROVED.new" "$PROVED"
     awk -v state="$STATE" 'BEGIN { printf "{\"state\": \"%s\", \"stages\": [", state }
         { printf "%s\n  {\"stage\": \"%s\", \"commit\": \"%s\", \"passed\": %d, \"failed\": %d, \"seconds\": %d, \"finished\": \"%s\"}",
-              NR > 1 ? "," : "", $1, $2, $3, $4, $5, $6 }
+              (NR > 1 ? "," : ""), $1, $2, $3, $4, $5, $6 }
         END { print "\n]}" }' "$PROVED" >build/test/full.json
 }
 
