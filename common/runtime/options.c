@@ -22,6 +22,7 @@ struct given {
 
 struct parser {
     struct arena *arena;
+    const struct option_program *program;
     const struct option *table;
     size_t len;
     void *ret;
@@ -94,18 +95,21 @@ static int set_string(struct parser *parser UNUSED, const struct given *given, v
     return 0;
 }
 
-static int set_strings(struct parser *parser, const struct given *given, void *member,
-                       struct error *err)
+static int add_string(struct parser *parser, const char *as, const char *value,
+                      struct option_strings *strings, struct error *err)
 {
-    struct option_strings *strings = member;
-
     if (!strings->items)
         strings->items = arena_array(parser->arena, const char *, OPTION_MAX_STRINGS);
     if (strings->len == OPTION_MAX_STRINGS)
-        return error_set(err, ERROR_INVALID, "%s: more than %d values", given->as,
-                         OPTION_MAX_STRINGS);
-    strings->items[strings->len++] = given->value;
+        return error_set(err, ERROR_INVALID, "%s: more than %d values", as, OPTION_MAX_STRINGS);
+    strings->items[strings->len++] = value;
     return 0;
+}
+
+static int set_strings(struct parser *parser, const struct given *given, void *member,
+                       struct error *err)
+{
+    return add_string(parser, given->as, given->value, member, err);
 }
 
 static int set_bool(struct parser *parser, const struct given *given, void *member,
@@ -182,7 +186,7 @@ static int set(struct parser *parser, const struct given *given, struct error *e
 /* A value in which a list may be one text. */
 static int set_listed(struct parser *parser, const struct given *given, struct error *err)
 {
-    if (given->option->type != OPTION_STRINGS)
+    if (given->option->type != OPTION_STRINGS || given->option->whole)
         return set(parser, given, err);
 
     for (const char *rest = given->value; *rest;) {
@@ -227,7 +231,9 @@ static int set_rest(struct parser *parser, struct error *err)
 
         if (parser->is_set[i])
             continue;
-        int r = set_from_environment(parser, option, variable_of(parser->arena, option), err);
+        int r = 0;
+        if (!parser->program->only_flags)
+            r = set_from_environment(parser, option, variable_of(parser->arena, option), err);
         if (r < 0)
             return r;
         if (!parser->is_set[i] && option->environment)
@@ -302,9 +308,15 @@ static int refuse_unknown(struct parser *parser, const char *arg, struct error *
 }
 
 /* Something that is not a flag; after a secret's flag it may be the secret. */
-static int refuse_argument(struct parser *parser, const char *arg, const struct option *before,
-                           struct error *err)
+static int take_argument(struct parser *parser, const char *arg, const struct option *before,
+                         struct error *err)
 {
+    if (parser->program->arguments)
+        return add_string(
+            parser, parser->program->arguments, arg,
+            (struct option_strings *)((char *)parser->ret + parser->program->arguments_offset),
+            err);
+
     struct option none = { .secret = before && before->secret };
     struct given given = { &none, arg, arg };
 
@@ -329,21 +341,34 @@ static const struct option *find(const struct parser *parser, const char *name, 
     return NULL;
 }
 
+static const struct option *find_letter(const struct parser *parser, char letter)
+{
+    for (size_t i = 0; letter && i < parser->len; i++) {
+        if (parser->table[i].letter == letter)
+            return &parser->table[i];
+    }
+    return NULL;
+}
+
 /* The flag at *position; moves on over a value of its own. */
 static int parse_flag(struct parser *parser, int argc, char *const *argv, int *position,
                       const struct option **ret_option, struct error *err)
 {
     const char *arg = argv[*position];
-    size_t len = strcspn(arg, "=");
-    const struct option *option = str_has_prefix(arg, "--") ? find(parser, arg + 2, len - 2) : NULL;
+    bool is_long = str_has_prefix(arg, "--");
+    size_t len = is_long ? strcspn(arg, "=") : 2;
+    const struct option *option =
+        is_long ? find(parser, arg + 2, len - 2) : find_letter(parser, arg[1]);
 
-    if (!option)
+    if (!option || (!is_long && option->type == OPTION_BOOL && arg[len] && arg[len] != '='))
         return refuse_unknown(parser, arg, err);
 
     struct given given = { option, arena_printf(parser->arena, "--%s", option->name), NULL };
 
     if (arg[len] == '=')
         given.value = arg + len + 1;
+    else if (arg[len])
+        given.value = arg + len;
     else if (option->type == OPTION_BOOL)
         given.value = "true";
     else if (*position + 1 < argc && !str_has_prefix(argv[*position + 1], "--"))
@@ -369,13 +394,27 @@ int options_parse(struct arena *arena, const struct option_program *program,
                   const struct option *table, size_t len, int argc, char *const *argv, void *ret,
                   struct error *err)
 {
-    struct parser parser = { .arena = arena, .table = table, .len = len, .ret = ret };
+    struct parser parser = {
+        .arena = arena, .program = program, .table = table, .len = len, .ret = ret
+    };
     const struct option *before = NULL;
+    bool only_arguments = false;
 
     parser.is_set = arena_array(arena, bool, len + 1);
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
+        int r = 0;
 
+        if (program->arguments && !only_arguments && str_equal(arg, "--")) {
+            only_arguments = true;
+            continue;
+        }
+        if (only_arguments) {
+            r = take_argument(&parser, arg, NULL, err);
+            if (r < 0)
+                return r;
+            continue;
+        }
         if (str_equal(arg, "--help") || str_equal(arg, "-h")) {
             print_help(program, table, len);
             return 1;
@@ -385,9 +424,9 @@ int options_parse(struct arena *arena, const struct option_program *program,
             return 1;
         }
         if (arg[0] != '-' || str_equal(arg, "-") || str_equal(arg, "--"))
-            return refuse_argument(&parser, arg, before, err);
-
-        int r = parse_flag(&parser, argc, argv, &i, &before, err);
+            r = take_argument(&parser, arg, before, err);
+        else
+            r = parse_flag(&parser, argc, argv, &i, &before, err);
         if (r < 0)
             return r;
     }

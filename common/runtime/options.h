@@ -22,6 +22,7 @@ struct option_strings {
 struct option {
     const char *name; /* without dashes */
     enum option_type type;
+    char letter;            /* its short form, "-n"; 0: none */
     size_t offset;          /* in the struct that options_parse fills */
     const char *fallback;   /* as written on the command line; NULL: zero */
     const char *value_name; /* "ADDRESS": for --help */
@@ -31,6 +32,7 @@ struct option {
     const char
         *environment; /* another variable that is read too, e.g. WATCH_NAMESPACE; NULL: none */
     bool secret;      /* its value is never printed */
+    bool whole;       /* OPTION_STRINGS: a comma is part of a value */
 };
 
 #define OPTION_EXAMPLES 2
@@ -41,11 +43,16 @@ struct option_program {
     const char *about;                     /* one or two sentences */
     const char *examples[OPTION_EXAMPLES]; /* command lines; NULL: there are fewer */
     const char *manual;                    /* its manual page with the section; NULL: none */
+    const char
+        *arguments; /* what it takes beside flags, "KIND/NAME": for --help; NULL: only flags */
+    size_t arguments_offset; /* of the struct option_strings that they go to */
+    bool only_flags;         /* no environment variable sets a flag */
 };
 
 /*
  * Command line wins over environment (PRODUCT_ENVIRONMENT <NAME>, - as _; then .environment) wins over
- * fallback. An empty variable counts as not set. OPTION_STRINGS: each --flag adds one value or
+ * fallback. An empty variable counts as not set. -nVALUE, -n VALUE and -n=VALUE are one. All that follows "--" is an
+ * argument. OPTION_STRINGS: each --flag adds one value or
  * several separated by commas, as in the environment and the fallback.
  *
  * --help and --version print and return 1 (exit 0). An unknown flag, a missing or unusable value,

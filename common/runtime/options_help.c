@@ -21,13 +21,15 @@ static const char *value_name(const struct option *option)
     return option->value_name ? option->value_name : DEFAULTS[option->type];
 }
 
-/* "  --lease-duration DURATION" */
+/* "  --lease-duration DURATION", "  -n, --namespace NAME" */
 static bool flag_text(struct buf *ret, const struct option *option)
 {
     const char *value = value_name(option);
 
     buf_clear(ret);
-    return buf_printf(ret, "  --%s%s%s", option->name, value[0] ? " " : "", value);
+    return buf_append_string(ret, "  ") &&
+           (!option->letter || buf_printf(ret, "-%c, ", option->letter)) &&
+           buf_printf(ret, "--%s%s%s", option->name, value[0] ? " " : "", value);
 }
 
 static bool has_default_to_tell(const struct option *option)
@@ -97,7 +99,7 @@ static int flag_column(const struct option *table, size_t len)
     int column = 0;
 
     for (size_t i = 0; i < len; i++) {
-        size_t blanks = value_name(&table[i])[0] ? 5 : 4;
+        size_t blanks = (value_name(&table[i])[0] ? 5u : 4u) + (table[i].letter ? 4u : 0u);
         size_t width = strlen(table[i].name) + strlen(value_name(&table[i])) + blanks;
 
         if (width <= MAX_FLAG_COLUMN && (int)width > column)
@@ -146,7 +148,8 @@ bool options_help(struct buf *ret, const struct option_program *program, const s
     int column = flag_column(table, len);
 
     if (!put_wrapped(ret, program->about, 0) ||
-        !buf_printf(ret, "\nUsage: %s [--flag=value | --flag value]...\n\n", program->name))
+        !buf_printf(ret, "\nUsage: %s %s%s[--flag=value | --flag value]...\n\n", program->name,
+                    program->arguments ? program->arguments : "", program->arguments ? " " : ""))
         return false;
     for (size_t i = 0; i < len; i++) {
         if (!put_option(ret, &table[i], column))
@@ -156,6 +159,8 @@ bool options_help(struct buf *ret, const struct option_program *program, const s
         if (!put_option(ret, &OWN[i], column))
             return false;
     }
+    if (program->only_flags)
+        return put_examples(ret, program);
     return buf_append_string(ret, "\n") &&
            put_wrapped(ret,
                        "Each flag may also be set as " PRODUCT_ENVIRONMENT

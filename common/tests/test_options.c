@@ -264,6 +264,135 @@ static const char *printed(const char *arg, int *ret_result)
     return text;
 }
 
+struct command {
+    struct option_strings objects;
+    struct option_strings inputs;
+    const char *ns;
+    const char *token;
+    bool all;
+};
+
+static const struct option_program COMMAND = {
+    .name = "program do",
+    .about = "Does it.",
+    .arguments = "KIND/NAME",
+    .arguments_offset = offsetof(struct command, objects),
+    .only_flags = true,
+};
+static const struct option COMMAND_TABLE[] = {
+    { .name = "namespace",
+      .type = OPTION_STRING,
+      .letter = 'n',
+      .offset = offsetof(struct command, ns),
+      .value_name = "NAME",
+      .help = "namespace" },
+    { .name = "all",
+      .type = OPTION_BOOL,
+      .letter = 'A',
+      .offset = offsetof(struct command, all),
+      .help = "all namespaces" },
+    { .name = "input",
+      .type = OPTION_STRINGS,
+      .whole = true,
+      .offset = offsetof(struct command, inputs),
+      .help = "an argument of the function" },
+    { .name = "token",
+      .type = OPTION_STRING,
+      .secret = true,
+      .offset = offsetof(struct command, token),
+      .help = "bearer token" },
+};
+
+static struct command command;
+
+static int parse_command(const char *const *args)
+{
+    char *argv[MAX_ARGS] = { arena_strdup(arena, "do") };
+    int argc = 1;
+
+    command = (struct command){ .ns = NULL };
+    for (; *args; args++)
+        argv[argc++] = arena_strdup(arena, *args);
+    return options_parse(arena, &COMMAND, COMMAND_TABLE, ARRAY_LEN(COMMAND_TABLE), argc, argv,
+                         &command, &err);
+}
+#define COMMAND(...) parse_command((const char *const[]){ __VA_ARGS__, NULL })
+
+TEST_GROUP("commands", set_up, tear_down);
+
+TEST(arguments_stand_between_flags_and_after_two_dashes)
+{
+    ck_assert_int_eq(COMMAND("--token", "x", "task/a", "-A", "task/b", "--", "--help"), 0);
+    ck_assert(command.all);
+    ck_assert_uint_eq(command.objects.len, 3);
+    ck_assert_str_eq(command.objects.items[1], "task/b");
+    ck_assert_str_eq(command.objects.items[2], "--help");
+}
+
+TEST(a_letter_has_its_value_in_three_ways)
+{
+    static const struct {
+        const char *args[3];
+    } WAYS[] = { { { "-n", "lab" } }, { { "-nlab" } }, { { "-n=lab" } } };
+
+    for (size_t i = 0; i < ARRAY_LEN(WAYS); i++) {
+        ck_assert_int_eq(parse_command(WAYS[i].args), 0);
+        ck_assert_str_eq(command.ns, "lab");
+    }
+    ck_assert_int_eq(COMMAND("-A=false"), 0);
+    ck_assert(!command.all);
+}
+
+TEST(letters_that_are_unknown_or_bundled_are_refused)
+{
+    ck_assert_int_eq(COMMAND("-x"), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "unknown flag '-x' (--help lists all)");
+    ck_assert_int_eq(COMMAND("-Ax"), -ERROR_INVALID);
+    ck_assert_int_eq(COMMAND("-n"), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "--namespace: needs a value (--namespace=NAME)");
+}
+
+TEST(a_whole_value_keeps_its_commas_and_no_variable_counts)
+{
+    ck_assert_int_eq(setenv("PROPELLER_NAMESPACE", "other", 1), 0);
+    ck_assert_int_eq(COMMAND("--input", "1,2", "--input=-3"), 0);
+    ck_assert_int_eq(unsetenv("PROPELLER_NAMESPACE"), 0);
+    ck_assert_uint_eq(command.inputs.len, 2);
+    ck_assert_str_eq(command.inputs.items[0], "1,2");
+    ck_assert_str_eq(command.inputs.items[1], "-3");
+    ck_assert_ptr_null(command.ns);
+}
+
+TEST(arguments_have_a_limit)
+{
+    char *argv[OPTION_MAX_STRINGS + 2] = { arena_strdup(arena, "do") };
+
+    command = (struct command){ .ns = NULL };
+    for (size_t i = 0; i <= OPTION_MAX_STRINGS; i++)
+        argv[i + 1] = arena_strdup(arena, "x");
+    ck_assert_int_eq(options_parse(arena, &COMMAND, COMMAND_TABLE, ARRAY_LEN(COMMAND_TABLE),
+                                   ARRAY_LEN(argv), argv, &command, &err),
+                     -ERROR_INVALID);
+    ck_assert_str_eq(err.message, "KIND/NAME: more than 64 values");
+}
+
+TEST(help_of_a_command_has_letters_and_arguments)
+{
+    struct buf text = BUF_INIT(OPTIONS_HELP_MAX);
+
+    ck_assert(options_help(&text, &COMMAND, COMMAND_TABLE, ARRAY_LEN(COMMAND_TABLE)));
+    ck_assert_str_eq(buf_string(&text),
+                     "Does it.\n\n"
+                     "Usage: program do KIND/NAME [--flag=value | --flag value]...\n\n"
+                     "  -n, --namespace NAME  namespace\n"
+                     "  -A, --all             all namespaces\n"
+                     "  --input TEXT          an argument of the function; may be repeated\n"
+                     "  --token TEXT          bearer token\n"
+                     "  --help                print this text (also -h)\n"
+                     "  --version             print the version\n");
+    buf_release(&text);
+}
+
 TEST_GROUP("help", set_up, tear_down);
 
 TEST(version_prints_program_and_version)

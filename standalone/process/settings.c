@@ -62,8 +62,8 @@ static const struct option EXPORT_OPTIONS[] = {
     DATA_DIR,
     { OPTION("namespace", OPTION_STRING, ns, NULL), .value_name = "NAME",
       .help = "namespace to export with its objects; default is everything" },
-    { OPTION("output", OPTION_STRING, output, "-"), .value_name = "FILE",
-      .help = "file to write as a whole, also -o; \"-\" is the standard output" },
+    { OPTION("output", OPTION_STRING, output, "-"), .letter = 'o', .value_name = "FILE",
+      .help = "file to write as a whole; \"-\" is the standard output" },
     { OPTION("status", OPTION_BOOL, status, "false"),
       .help =
           "include finished Tasks, jobs and rounds with their status; import keeps them finished" },
@@ -72,9 +72,8 @@ static const struct option EXPORT_OPTIONS[] = {
 };
 static const struct option IMPORT_OPTIONS[] = {
     DATA_DIR,
-    { OPTION("file", OPTION_STRING, file, NULL), .value_name = "FILE",
-      .help =
-          "manifests of export or of kubectl get -o yaml, also -f; \"-\" is the standard input" },
+    { OPTION("file", OPTION_STRING, file, NULL), .letter = 'f', .value_name = "FILE",
+      .help = "manifests of export or of kubectl get -o yaml; \"-\" is the standard input" },
 };
 static const struct option BACKUP_OPTIONS[] = {
     DATA_DIR,
@@ -256,21 +255,6 @@ static int check(enum standalone_command command, const struct standalone_settin
     return check_files(settings, command, err);
 }
 
-/* The letters that kubectl has. */
-static char **spell_out(struct arena *arena, int argc, char *const *argv)
-{
-    char **ret = arena_array(arena, char *, (size_t)argc + 1);
-
-    for (int i = 0; i < argc; i++) {
-        ret[i] = argv[i];
-        if (str_equal(argv[i], "-o"))
-            ret[i] = arena_strdup(arena, "--output");
-        else if (str_equal(argv[i], "-f"))
-            ret[i] = arena_strdup(arena, "--file");
-    }
-    return ret;
-}
-
 int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
                               enum standalone_command *ret_command, struct standalone_settings *ret,
                               char *const **ret_rest, int *ret_rest_len, struct error *err)
@@ -279,14 +263,17 @@ int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
     if (r != 0)
         return r;
 
-    struct split split = { .own = spell_out(arena, argc - 1, argv + 1), .own_len = argc - 1 };
+    struct split split = { .own_len = argc - 1 };
+    char *const *own = argv + 1;
 
-    if (*ret_command == COMMAND_SERVE)
+    if (*ret_command == COMMAND_SERVE) {
         split = split_arguments(arena, argc, argv);
+        own = split.own;
+    }
     *ret_rest = split.rest;
     *ret_rest_len = split.rest_len;
     r = options_parse(arena, &TABLE[*ret_command].program, TABLE[*ret_command].options,
-                      TABLE[*ret_command].len, split.own_len, split.own, ret, err);
+                      TABLE[*ret_command].len, split.own_len, own, ret, err);
     if (r == 0 && !ret->data_dir)
         ret->data_dir = default_data_dir(arena);
     return r == 0 ? check(*ret_command, ret, err) : r;
