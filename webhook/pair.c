@@ -131,9 +131,7 @@ int pair_load(const char *directory, int64_t now_us, struct pair *ret, struct er
 
 void pair_release(struct pair *pair)
 {
-    if (pair->key)
-        explicit_bzero(pair->key, strlen(pair->key));
     free(pair->cert);
-    free(pair->key);
+    free_secret(pair->key);
     *pair = (struct pair){ 0 };
 }

@@ -62,3 +62,10 @@ char *xstrndup(const char *s, size_t len)
     copy[used] = '\0';
     return copy;
 }
+
+void free_secret(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    free(secret);
+}

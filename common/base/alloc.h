@@ -19,3 +19,5 @@ void *xcalloc(size_t count, size_t size); /* zeroed */
 void *xrealloc(void *pointer, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t len);
+/* Overwrites the string before it frees it; NULL is fine. */
+void free_secret(char *secret);

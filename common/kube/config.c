@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/config_fields.h"
+#include "common/kube/exec_credential.h"
 
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 #define TOKEN_REREAD_MS 1000
@@ -72,13 +73,6 @@ int config_check_pem(const char *subject, enum config_pem what, const char *text
                          "supported",
                          subject);
     return 0;
-}
-
-static void free_secret(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    free(secret);
 }
 
 bool config_is_token(const char *text)
@@ -160,25 +154,68 @@ static int read_in_cluster(struct kube_config *config, const char *host, const c
     return config_read_token(config, err);
 }
 
-/* Which file to read, or NULL for in-cluster. */
-static int choose_file(struct arena *arena, const char *path, const char **ret, struct error *err)
+#define MAX_FILES 16
+
+/* Which files to read; none: in-cluster. */
+struct files {
+    const char *paths[MAX_FILES];
+    size_t len;
+};
+
+static int add_file(struct files *files, const char *path, bool may_lack, struct error *err)
+{
+    if (may_lack && access(path, F_OK) < 0)
+        return 0;
+    if (files->len == MAX_FILES)
+        return error_set(err, ERROR_INVALID, "KUBECONFIG names more than %d files", MAX_FILES);
+    files->paths[files->len++] = path;
+    return 0;
+}
+
+/* A person's files may lack; of a server the first one counts. */
+static int add_listed(struct arena *arena, struct files *files, const char *list, bool is_person,
+                      struct error *err)
+{
+    int r = 0;
+
+    for (list += strspn(list, ":"); r == 0 && *list && (is_person || !files->len);) {
+        size_t len = strcspn(list, ":");
+
+        r = add_file(files, arena_strndup(arena, list, len), is_person, err);
+        list += len;
+        list += strspn(list, ":");
+    }
+    return r;
+}
+
+static int choose_files(struct arena *arena, const struct kube_config_options *options,
+                        struct files *ret, struct error *err)
 {
     const char *list = getenv("KUBECONFIG"), *home = getenv("HOME");
+    bool in_cluster = !str_is_empty(getenv("KUBERNETES_SERVICE_HOST"));
+    const struct kube_config_person *person = options->person;
 
-    if (path) {
-        *ret = path;
-    } else if (list && list[strspn(list, ":")]) {
-        list += strspn(list, ":");
-        *ret = arena_strndup(arena, list, strcspn(list, ":"));
-    } else if (!str_is_empty(getenv("KUBERNETES_SERVICE_HOST"))) {
-        *ret = NULL;
+    if (options->path)
+        return add_file(ret, options->path, false, err);
+    if (list && list[strspn(list, ":")]) {
+        int r = add_listed(arena, ret, list, person != NULL, err);
+        if (r < 0 || ret->len)
+            return r;
+    } else if (in_cluster && !person) {
+        return 0;
     } else if (!str_is_empty(home)) {
-        *ret = arena_printf(arena, "%s/.kube/config", home);
-    } else {
+        int r = add_file(ret, arena_printf(arena, "%s/.kube/config", home), person != NULL, err);
+        if (r < 0 || ret->len)
+            return r;
+    } else if (!person) {
         return error_set(err, ERROR_INVALID,
                          "no kubeconfig: none of KUBECONFIG, "
                          "KUBERNETES_SERVICE_HOST and HOME is set");
     }
+    if (!in_cluster && !person->server)
+        return error_set(err, ERROR_INVALID,
+                         "no kubeconfig: no file of KUBECONFIG exists, nor ~/.kube/config "
+                         "(--kubeconfig names one)");
     return 0;
 }
 
@@ -187,11 +224,11 @@ int kube_config_load_with(const struct kube_config_options *options, struct kube
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct error unwanted;
-    const char *path = NULL;
+    struct files files = { .len = 0 };
 
     if (!err)
         err = &unwanted;
-    int r = choose_file(arena, options->path, &path, err);
+    int r = choose_files(arena, options, &files, err);
     if (r < 0)
         return r;
 
@@ -200,8 +237,8 @@ int kube_config_load_with(const struct kube_config_options *options, struct kube
     config->clock = options->clock ? options->clock : &CLOCK_SYSTEM;
     config->token_read_ms = clock_monotonic_ms(config->clock);
 
-    if (path) {
-        r = kubeconfig_read(config, path, err);
+    if (files.len || (options->person && options->person->server)) {
+        r = kubeconfig_read(config, files.paths, files.len, options->person, err);
         if (r < 0)
             return r;
     } else {
@@ -284,6 +321,10 @@ void kube_config_destroy(struct kube_config *config)
     free(config->proxy);
     free(config->token_file);
     free_secret(config->token);
+    for (size_t i = 0; i < config->header_count; i++)
+        free(config->headers[i]);
+    free(config->headers);
+    exec_credential_destroy(config->exec);
     pthread_mutex_destroy(&config->lock);
     free(config);
 }
@@ -380,6 +421,12 @@ const char *kube_config_proxy(const struct kube_config *config)
 bool kube_config_insecure(const struct kube_config *config)
 {
     return config->insecure;
+}
+
+char *const *kube_config_headers(const struct kube_config *config, size_t *ret_len)
+{
+    *ret_len = config->header_count;
+    return config->headers;
 }
 
 const struct kube_in_process *kube_config_in_process(const struct kube_config *config)

@@ -23,10 +23,28 @@ struct clock;
  * messages name the file and the field, never the content of a secret.
  */
 int kube_config_load(const char *path, struct kube_config **ret, struct error *err) MUST_CHECK;
+
+/*
+ * A person at a command line, as kubectl serves one. All files of $KUBECONFIG count, else ~/.kube/config; the first
+ * file that has a context, cluster or user of a name wins, and files that do not exist are skipped. Only if there is
+ * no file at all, in-cluster counts. exec plug-ins run (exec_credential.h), and other identities may be taken
+ * (impersonation). The members replace what the files say; NULL, false and 0: nothing.
+ */
+struct kube_config_person {
+    const char *context, *cluster, *user; /* names of entries */
+    const char *server;
+    const char *token;
+    const char *ns;
+    const char *as, *as_uid;
+    const char *const *as_groups;
+    size_t as_group_count;
+    bool insecure; /* insecure-skip-tls-verify; authorities of the files do not count then */
+};
 struct kube_config_options {
-    const char *path;                /* as above */
-    const char *service_account_dir; /* NULL: where the kubelet mounts it */
-    const struct clock *clock;       /* NULL: the system's; must outlive the config */
+    const char *path;                        /* as above */
+    const char *service_account_dir;         /* NULL: where the kubelet mounts it */
+    const struct clock *clock;               /* NULL: the system's; must outlive the config */
+    const struct kube_config_person *person; /* NULL: for a server */
 };
 int kube_config_load_with(const struct kube_config_options *options, struct kube_config **ret,
                           struct error *err) MUST_CHECK;
@@ -51,6 +69,8 @@ const char *kube_config_client_key(const struct kube_config *config);
 const char *kube_config_tls_server_name(const struct kube_config *config);
 const char *kube_config_proxy(const struct kube_config *config);
 bool kube_config_insecure(const struct kube_config *config);
+/* Header lines of every request ("Impersonate-User: eve"), *ret_len of them. */
+char *const *kube_config_headers(const struct kube_config *config, size_t *ret_len);
 /* NULL: there is a server. */
 const struct kube_in_process *kube_config_in_process(const struct kube_config *config);
 /* The bearer token of now, copied (NULL: none); any thread. The caller frees it. */

@@ -22,6 +22,9 @@ struct kube_config {
     char *tls_server_name;
     char *proxy;
     bool insecure;
+    char **headers; /* of every request */
+    size_t header_count;
+    struct exec_credential *exec;             /* owned; NULL: there is none */
     const struct kube_in_process *in_process; /* NULL: there is a server */
     char *token_file;
     struct kube_token_source tokens; /* get NULL: token and token_file count */
@@ -32,8 +35,9 @@ struct kube_config {
     int64_t token_read_ms;
 };
 
-/* Fills config from a kubeconfig. */
-int kubeconfig_read(struct kube_config *config, const char *path, struct error *err) MUST_CHECK;
+/* Fills config from kubeconfigs; of several the first that has an entry wins. person: as in kube_config_options. */
+int kubeconfig_read(struct kube_config *config, const char *const *paths, size_t len,
+                    const struct kube_config_person *person, struct error *err) MUST_CHECK;
 
 /* A whole file; the message names it. */
 int config_read_file(struct arena *arena, const char *path, size_t max, const char **ret,

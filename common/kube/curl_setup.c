@@ -1,5 +1,6 @@
 #include "common/kube/curl_setup.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 
 struct curl_setup {
     struct kube_config *config;
+    struct curl_slist *headers;    /* of every request; NULL: none */
     struct curl_slist *connect_to; /* where tls-server-name really is; NULL: the URL says it */
     char *server;                  /* URL without a slash at its end */
 };
@@ -55,6 +57,27 @@ static void use_server_name(struct curl_setup *setup, const char *name)
     curl_url_cleanup(parts);
 }
 
+static struct curl_slist *headers_of(const struct kube_config *config)
+{
+    struct curl_slist *list = NULL;
+    size_t len;
+    char *const *lines = kube_config_headers(config, &len);
+
+    for (size_t i = 0; i < len; i++) {
+        struct curl_slist *longer = curl_slist_append(list, lines[i]);
+
+        assert(longer); /* out of memory, and nothing else */
+        list = longer;
+    }
+    return list;
+}
+
+void curl_setup_add_headers(const struct curl_setup *setup, struct curl_transfer *transfer)
+{
+    for (const struct curl_slist *line = setup->headers; line; line = line->next)
+        curl_transfer_add_header(transfer, line->data);
+}
+
 struct curl_setup *curl_setup_create(struct kube_config *config)
 {
     struct curl_setup *setup = xcalloc(1, sizeof(*setup));
@@ -62,6 +85,7 @@ struct curl_setup *curl_setup_create(struct kube_config *config)
     curl_transfer_init();
     setup->config = config;
     setup->server = without_slash(kube_config_server(config));
+    setup->headers = headers_of(config);
     if (kube_config_tls_server_name(config))
         use_server_name(setup, kube_config_tls_server_name(config));
     return setup;
@@ -71,6 +95,7 @@ void curl_setup_destroy(struct curl_setup *setup)
 {
     if (!setup)
         return;
+    curl_slist_free_all(setup->headers);
     curl_slist_free_all(setup->connect_to);
     free(setup->server);
     free(setup);
@@ -133,6 +158,7 @@ CURL *curl_setup_handle(const struct curl_setup *setup)
 
     set_tls(easy, setup->config);
     set_proxy(easy, setup->config);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, setup->headers);
     if (setup->connect_to)
         curl_easy_setopt(easy, CURLOPT_CONNECT_TO, setup->connect_to);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
@@ -159,8 +185,7 @@ int curl_setup_request(const struct curl_setup *setup, CURL *easy, const char *p
     if (token) {
         curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
         curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, token); /* copied */
-        explicit_bzero(token, strlen(token));
-        free(token);
+        free_secret(token);
     }
 
     size_t size = strlen(setup->server) + strlen(path) + 1;

@@ -10,6 +10,9 @@ struct curl_setup;
 struct curl_setup *curl_setup_create(struct kube_config *config); /* config must outlive it */
 void curl_setup_destroy(struct curl_setup *setup);
 
+/* Adds the headers of every request to a transfer that sets its own, which replace those of the handle. */
+void curl_setup_add_headers(const struct curl_setup *setup, struct curl_transfer *transfer);
+
 /*
  * A new handle (curl_handle_create), NULL when libcurl refuses: with TLS from memory, proxy, HTTP/2 on a
  * shared connection (PIPEWAIT) and TCP keep-alive. setup must outlive it.

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/alloc.h"
@@ -5,19 +6,32 @@
 #include "common/base/str.h"
 #include "common/json/yaml.h"
 #include "common/kube/config_fields.h"
+#include "common/kube/exec_credential.h"
+
+struct document {
+    const cJSON *json;
+    const char *dir; /* of its file */
+};
 
 struct loader {
     struct arena *arena;
     struct kube_config *config;
-    const char *dir;     /* relative paths start here */
+    const struct kube_config_person *person; /* NULL: a server */
+    const struct document *documents;
+    size_t len;
+    const char *dir;     /* relative paths start here: the folder of the file with the entry */
     const char *cluster; /* "cluster 'x'", "user 'x'": for messages */
     const char *user;
 };
 
 /* Acting as somebody else, or as nobody, because a field was ignored would be worse than not
  * starting. */
-static const char *const REFUSED_USER_FIELDS[] = {
-    "exec", "auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra",
+static const struct {
+    const char *name;
+    bool for_a_person; /* whom it is not refused */
+} REFUSED_USER_FIELDS[] = {
+    { "exec", true }, { "auth-provider", false }, { "username", false }, { "password", false },
+    { "as", true },   { "as-uid", true },         { "as-groups", true }, { "as-user-extra", false },
 };
 
 static bool is_given(const cJSON *item)
@@ -142,6 +156,10 @@ static int read_cluster(const struct loader *loader, const cJSON *cluster, struc
     const char *subject = loader->cluster;
 
     int r = copy_string(subject, cluster, "server", &config->server, err);
+    if (r == 0 && loader->person && loader->person->server) {
+        free(config->server);
+        config->server = xstrdup(loader->person->server);
+    }
     if (r == 0 &&
         !(config->server && is_url(config->server, SERVER_SCHEMES, ARRAY_LEN(SERVER_SCHEMES))))
         r = error_set(err, ERROR_INVALID, "%s: 'server' must be http(s)://host[:port][/path]",
@@ -151,6 +169,11 @@ static int read_cluster(const struct loader *loader, const cJSON *cluster, struc
                      &config->ca, err);
     if (r == 0)
         r = get_bool(subject, cluster, "insecure-skip-tls-verify", &config->insecure, err);
+    if (r == 0 && loader->person && loader->person->insecure) {
+        config->insecure = true;
+        free(config->ca);
+        config->ca = NULL;
+    }
     if (r == 0 && config->insecure && config->ca)
         r = error_set(err, ERROR_INVALID,
                       "%s: 'certificate-authority' and 'insecure-skip-tls-verify' exclude each "
@@ -168,10 +191,21 @@ static int read_cluster(const struct loader *loader, const cJSON *cluster, struc
     return r;
 }
 
+static int set_token(const struct loader *loader, const char *token, const char *field,
+                     struct error *err)
+{
+    if (!config_is_token(token))
+        return error_set(err, ERROR_INVALID,
+                         "%s: %s has blanks or other characters that no token has", loader->user,
+                         field);
+    loader->config->token = xstrdup(token);
+    return 0;
+}
+
 static int read_token(const struct loader *loader, const cJSON *user, struct error *err)
 {
     struct kube_config *config = loader->config;
-    const char *file = NULL;
+    const char *file = NULL, *token = NULL;
     int r = get_string(loader->user, user, "tokenFile", &file, err);
     if (r < 0)
         return r;
@@ -182,13 +216,8 @@ static int read_token(const struct loader *loader, const cJSON *user, struct err
         return r < 0 ? error_wrap(err, "%s: 'tokenFile'", loader->user) : 0;
     }
 
-    r = copy_string(loader->user, user, "token", &config->token, err);
-    if (r == 0 && config->token && !config_is_token(config->token))
-        r = error_set(err, ERROR_INVALID,
-                      "%s: 'token' has blanks or other characters that no "
-                      "token has",
-                      loader->user);
-    return r;
+    r = get_string(loader->user, user, "token", &token, err);
+    return r == 0 && token ? set_token(loader, token, "'token'", err) : r;
 }
 
 static int read_user(const struct loader *loader, const cJSON *user, struct error *err)
@@ -196,9 +225,10 @@ static int read_user(const struct loader *loader, const cJSON *user, struct erro
     struct kube_config *config = loader->config;
 
     for (size_t i = 0; i < ARRAY_LEN(REFUSED_USER_FIELDS); i++) {
-        if (is_given(json_get(user, REFUSED_USER_FIELDS[i])))
+        if (is_given(json_get(user, REFUSED_USER_FIELDS[i].name)) &&
+            !(loader->person && REFUSED_USER_FIELDS[i].for_a_person))
             return error_set(err, ERROR_INVALID, "%s: '%s' is not supported", loader->user,
-                             REFUSED_USER_FIELDS[i]);
+                             REFUSED_USER_FIELDS[i].name);
     }
 
     int r = copy_pem(loader, loader->user, user, "client-certificate", CONFIG_PEM_CERTIFICATE,
@@ -210,9 +240,9 @@ static int read_user(const struct loader *loader, const cJSON *user, struct erro
         r = error_set(err, ERROR_INVALID, "%s: '%s' without '%s'", loader->user,
                       config->client_cert ? "client-certificate" : "client-key",
                       config->client_cert ? "client-key" : "client-certificate");
-    if (r == 0)
-        r = read_token(loader, user, err);
-    return r;
+    if (r == 0 && loader->person && loader->person->token)
+        return set_token(loader, loader->person->token, "--token", err);
+    return r == 0 ? read_token(loader, user, err) : r;
 }
 
 bool config_is_loopback(const char *server)
@@ -244,9 +274,9 @@ static int check_secrecy(const struct loader *loader, struct error *err)
     return 0;
 }
 
-/* The member `body` of the entry with that name in a list of named entries. */
-static int find_entry(const cJSON *json, const char *list, const char *body, const char *name,
-                      const cJSON **ret, struct error *err)
+/* Whether the list of a document has an entry of that name; *ret is its member `body`. */
+static int look_up(const cJSON *json, const char *list, const char *body, const char *name,
+                   const cJSON **ret, struct error *err)
 {
     const cJSON *entries = json_get(json, list);
 
@@ -259,28 +289,53 @@ static int find_entry(const cJSON *json, const char *list, const char *body, con
         if (is_given(*ret) && !cJSON_IsObject(*ret))
             return error_set(err, ERROR_INVALID, "'%s' of %s '%s' must be an object", body, body,
                              name);
-        return 0;
+        return 1;
+    }
+    return 0;
+}
+
+/* The member `body` of the first entry with that name. Relative paths start at its file from now on. */
+static int find_entry(struct loader *loader, const char *list, const char *body, const char *name,
+                      const cJSON **ret, struct error *err)
+{
+    for (size_t i = 0; i < loader->len; i++) {
+        int r = look_up(loader->documents[i].json, list, body, name, ret, err);
+
+        loader->dir = loader->documents[i].dir;
+        if (r != 0)
+            return r < 0 ? r : 0;
     }
     return error_set(err, ERROR_INVALID, "no %s '%s' in '%s'", body, name, list);
 }
 
-/* The context in use, checked; the names of its cluster and user (NULL: nobody). */
-static int read_context(struct loader *loader, const cJSON *json, const char **ret_cluster,
-                        const char **ret_user, struct error *err)
+/* The name of the context in use; NULL: none is, and a person has named the server. */
+static int find_context(const struct loader *loader, const char **ret, struct error *err)
 {
-    const char *name = NULL;
-    const cJSON *context = NULL;
-
-    int r = get_string("top level", json, "current-context", &name, err);
-    if (r < 0)
-        return r;
-    if (!name)
+    *ret = loader->person ? loader->person->context : NULL;
+    for (size_t i = 0; i < loader->len && !*ret; i++) {
+        int r = get_string("top level", loader->documents[i].json, "current-context", ret, err);
+        if (r < 0)
+            return r;
+    }
+    if (!*ret && !(loader->person && (loader->person->server || loader->person->cluster)))
         return error_set(err, ERROR_INVALID, "'current-context' is not set");
-    r = find_entry(json, "contexts", "context", name, &context, err);
+    return 0;
+}
+
+/* The context in use, checked; the names of its cluster and user (NULL: nobody). */
+static int read_context(struct loader *loader, const char **ret_cluster, const char **ret_user,
+                        struct error *err)
+{
+    const cJSON *context = NULL;
+    const char *name = NULL;
+
+    int r = find_context(loader, &name, err);
+    if (r == 0 && name)
+        r = find_entry(loader, "contexts", "context", name, &context, err);
     if (r < 0)
         return r;
 
-    const char *subject = arena_printf(loader->arena, "context '%s'", name);
+    const char *subject = arena_printf(loader->arena, "context '%s'", name ? name : "");
     r = get_string(subject, context, "cluster", ret_cluster, err);
     if (r == 0)
         r = get_string(subject, context, "user", ret_user, err);
@@ -288,58 +343,168 @@ static int read_context(struct loader *loader, const cJSON *json, const char **r
         r = copy_string(subject, context, "namespace", &loader->config->ns, err);
     if (r < 0)
         return r;
-    if (!*ret_cluster)
+
+    const struct kube_config_person *person = loader->person;
+    if (person && person->cluster)
+        *ret_cluster = person->cluster;
+    if (person && person->user)
+        *ret_user = person->user;
+    if (person && person->ns) {
+        free(loader->config->ns);
+        loader->config->ns = xstrdup(person->ns);
+    }
+    if (!*ret_cluster && !(person && person->server))
         return error_set(err, ERROR_INVALID, "%s: 'cluster' is not set", subject);
     if (loader->config->ns && !str_is_dns_label(loader->config->ns))
         return error_set(err, ERROR_INVALID, "%s: 'namespace' is not a namespace's name", subject);
     return 0;
 }
 
-static int read_document(struct loader *loader, const cJSON *json, struct error *err)
+static int add_header(struct kube_config *config, const char *name, const char *value,
+                      struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    for (const char *c = value; *c; c++) {
+        if (*c < ' ' || *c > '~')
+            return error_set(err, ERROR_INVALID, "%s: only printable ASCII may be sent", name);
+    }
+    config->headers = xrealloc(config->headers, (config->header_count + 1) * sizeof(char *));
+    config->headers[config->header_count++] = xstrdup(arena_printf(arena, "%s: %s", name, value));
+    return 0;
+}
+
+/* The identity that the user takes: as the command line says, else as the file says. */
+static int read_impersonation(const struct loader *loader, const cJSON *user, struct error *err)
+{
+    const struct kube_config_person *person = loader->person;
+    const char *as = NULL, *uid = NULL;
+
+    int r = get_string(loader->user, user, "as", &as, err);
+    if (r == 0)
+        r = get_string(loader->user, user, "as-uid", &uid, err);
+    as = person->as ? person->as : as;
+    uid = person->as_uid ? person->as_uid : uid;
+    if (r == 0 && !as && (uid || person->as_group_count || is_given(json_get(user, "as-groups"))))
+        r = error_set(err, ERROR_INVALID, "%s: groups or a uid without a user to act as (--as)",
+                      loader->user);
+    if (r == 0 && as)
+        r = add_header(loader->config, "Impersonate-User", as, err);
+    if (r == 0 && uid)
+        r = add_header(loader->config, "Impersonate-Uid", uid, err);
+    for (size_t i = 0; r == 0 && i < person->as_group_count; i++)
+        r = add_header(loader->config, "Impersonate-Group", person->as_groups[i], err);
+    if (person->as_group_count)
+        return r;
+    json_for_each (group, json_get(user, "as-groups")) {
+        if (r == 0)
+            r = add_header(loader->config, "Impersonate-Group", json_string(group, ""), err);
+    }
+    return r;
+}
+
+static char *copy(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+static int run_exec(const struct loader *loader, const cJSON *cluster, const cJSON *user,
+                    struct error *err)
+{
+    struct kube_config *config = loader->config;
+    const struct exec_settings settings = { .subject = loader->user,
+                                            .exec = json_get(user, "exec"),
+                                            .dir = loader->dir,
+                                            .cluster = cluster,
+                                            .server = config->server };
+
+    if (!is_given(settings.exec) || config->token || config->token_file)
+        return 0;
+    if (!config_is_private(config->server))
+        return error_set(err, ERROR_INVALID,
+                         "%s: 'exec', but the 'server' of %s is not https, so that everybody on "
+                         "the way could read its token",
+                         loader->user, loader->cluster);
+
+    int r = exec_credential_create(&settings, &config->exec, err);
+    if (r < 0)
+        return r;
+    config->tokens = exec_credential_tokens(config->exec);
+    if (exec_credential_certificate(config->exec)) {
+        free(config->client_cert);
+        free(config->client_key);
+        config->client_cert = copy(exec_credential_certificate(config->exec));
+        config->client_key = copy(exec_credential_key(config->exec));
+    }
+    return 0;
+}
+
+static int read_documents(struct loader *loader, struct error *err)
 {
     const char *cluster_name = NULL, *user_name = NULL;
     const cJSON *cluster = NULL, *user = NULL;
 
-    int r = read_context(loader, json, &cluster_name, &user_name, err);
-    if (r < 0)
-        return r;
-    r = find_entry(json, "clusters", "cluster", cluster_name, &cluster, err);
-    if (r == 0 && user_name)
-        r = find_entry(json, "users", "user", user_name, &user, err);
+    int r = read_context(loader, &cluster_name, &user_name, err);
+    if (r == 0 && cluster_name)
+        r = find_entry(loader, "clusters", "cluster", cluster_name, &cluster, err);
     if (r < 0)
         return r;
 
-    loader->cluster = arena_printf(loader->arena, "cluster '%s'", cluster_name);
+    loader->cluster = arena_printf(loader->arena, "cluster '%s'", cluster_name ? cluster_name : "");
     loader->user = arena_printf(loader->arena, "user '%s'", user_name ? user_name : "");
     r = read_cluster(loader, cluster, err);
+    if (r == 0 && user_name)
+        r = find_entry(loader, "users", "user", user_name, &user, err);
     if (r == 0)
         r = read_user(loader, user, err);
     if (r == 0)
         r = check_secrecy(loader, err);
+    if (r == 0 && loader->person)
+        r = run_exec(loader, cluster, user, err);
+    if (r == 0 && loader->person)
+        r = read_impersonation(loader, user, err);
     return r;
 }
 
-int kubeconfig_read(struct kube_config *config, const char *path, struct error *err)
+static int read_file(struct arena *arena, const char *path, struct document *ret, struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const char *text = NULL, *slash = strrchr(path, '/');
-    const cJSON *json = NULL;
     size_t len = 0;
 
-    config->source = xstrdup(path);
     int r = config_read_file(arena, path, CONFIG_MAX_FILE, &text, &len, err);
     if (r < 0)
         return error_wrap(err, "kubeconfig");
-
-    struct loader loader = {
-        .arena = arena,
-        .config = config,
-        .dir = slash ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".",
-    };
-    r = yaml_parse(arena, text, len, &json, err);
-    if (r < 0)
+    ret->dir = slash ? arena_strndup(arena, path, (size_t)(slash - path)) : ".";
+    r = yaml_parse(arena, text, len, &ret->json, err);
+    if (r < 0) {
         error_wrap(err, "not YAML");
-    else
-        r = read_document(&loader, json, err);
-    return r < 0 ? error_wrap(err, "kubeconfig '%s'", path) : 0;
+        return error_wrap(err, "kubeconfig '%s'", path);
+    }
+    return 0;
+}
+
+int kubeconfig_read(struct kube_config *config, const char *const *paths, size_t len,
+                    const struct kube_config_person *person, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct document *documents = arena_array(arena, struct document, len + 1);
+    const char *source = len ? paths[0] : "";
+    struct loader loader = { .arena = arena,
+                             .config = config,
+                             .person = person,
+                             .documents = documents,
+                             .len = len,
+                             .dir = "." };
+
+    for (size_t i = 1; i < len; i++)
+        source = arena_printf(arena, "%s:%s", source, paths[i]);
+    config->source = xstrdup(source);
+    for (size_t i = 0; i < len; i++) {
+        int r = read_file(arena, paths[i], &documents[i], err);
+        if (r < 0)
+            return r;
+    }
+
+    int r = read_documents(&loader, err);
+    return r < 0 ? error_wrap(err, "kubeconfig '%s'", source) : 0;
 }

@@ -279,6 +279,7 @@ static int run_request(struct transport *transport, struct lane *lane, struct ar
     curl_transfer_begin(&transfer, lane->easy, request->method, request->body, request->body_len,
                         transport->timeout_ms, TRANSPORT_MAX_REPLY);
     transfer.is_sent_once = !str_equal(request->method, "GET");
+    curl_setup_add_headers(transport->setup, &transfer);
     add_headers(&transfer, arena, request);
     lane->problem[0] = '\0';
     curl_multi_add_handle(lane->multi, lane->easy);
@@ -310,13 +311,6 @@ static int send_request(struct transport *transport, struct lane *lane, struct a
     return run_request(transport, lane, arena, request, ret, err);
 }
 
-static void free_token(char *token)
-{
-    if (token)
-        explicit_bzero(token, strlen(token));
-    free(token);
-}
-
 /* The API server did not accept this token: is there another one by now? */
 static bool has_new_token(struct kube_config *config, const char *refused)
 {
@@ -327,7 +321,7 @@ static bool has_new_token(struct kube_config *config, const char *refused)
     kube_config_refuse_token(config, refused);
 
     bool is_new = kube_config_token(config, &token, NULL) == 0 && !str_equal(token, refused);
-    free_token(token);
+    free_secret(token);
     return is_new;
 }
 
@@ -343,10 +337,10 @@ int transport_roundtrip(void *ctx, struct arena *arena, const struct http_reques
 
     int r = send_request(transport, lane, arena, request, ret, &token, err);
     if (r == 0 && ret->status == 401 && has_new_token(transport->config, token)) {
-        free_token(TAKE(token)); /* nothing was executed, so once more is harmless */
+        free_secret(TAKE(token)); /* nothing was executed, so once more is harmless */
         r = send_request(transport, lane, arena, request, ret, &token, err);
     }
-    free_token(token);
+    free_secret(token);
     lane_give(transport, lane);
     return r;
 }

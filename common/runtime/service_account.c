@@ -40,18 +40,11 @@ struct service_account *service_account_create(struct kube_client *client,
     return self;
 }
 
-static void free_token(char *token)
-{
-    if (token)
-        explicit_bzero(token, strlen(token));
-    free(token);
-}
-
 void service_account_destroy(struct service_account *self)
 {
     if (!self)
         return;
-    free_token(self->token);
+    free_secret(self->token);
     (void)pthread_cond_destroy(&self->changed);
     (void)pthread_mutex_destroy(&self->lock);
     free(self);
@@ -85,7 +78,7 @@ static int renew(struct service_account *self, struct error *err)
     bool was_failing = self->why[0];
     if (r == 0) {
         uint64_t lifetime_ms = (uint64_t)lifetime_s * 1000;
-        free_token(self->token);
+        free_secret(self->token);
         self->token = token;
         self->why[0] = '\0';
         token_received(&self->state, asked_ms,
@@ -162,7 +155,7 @@ static void refuse_token(void *ctx, const char *token)
     pthread_mutex_lock(&self->lock);
     bool is_present = str_equal(self->token, token); /* else somebody has renewed it already */
     if (is_present) {
-        free_token(self->token);
+        free_secret(self->token);
         self->token = NULL;
         token_refused(&self->state, clock_boot_ms(self->clock), jitter_ms(100, 50, 100));
     }
