@@ -43,8 +43,9 @@ CONTROLLER_SRC := $(filter-out controller/tests/%,$(wildcard controller/*/*.c co
 WEBHOOK_SRC := $(filter-out webhook/main.c,$(wildcard webhook/*.c))
 CERTS_SRC := $(filter-out certs/certgen.c,$(wildcard certs/*.c))
 STANDALONE_SRC := $(filter-out standalone/tests/%,$(wildcard standalone/*/*.c))
+PLUGIN_SRC := $(filter-out plugin/tests/%,$(wildcard plugin/*/*.c))
 FLEET_SRC := $(filter-out bench/fleet/main.c,$(wildcard bench/fleet/*.c))
-TESTED := common controller webhook certs bench standalone
+TESTED := common controller webhook certs bench standalone plugin
 TEST_SRC := $(wildcard $(TESTED:%=%/tests/test_*.c))
 TEST_SUPPORT_SRC := $(filter-out $(TEST_SRC),$(wildcard $(TESTED:%=%/tests/*.c)))
 FUZZ_SRC := $(wildcard */tests/fuzz/fuzz_*.c)
@@ -59,7 +60,7 @@ ONE_THREAD := $(wildcard controller/tests/test_*_torture.c controller/tests/test
                 controller/tests/test_*plan*.c controller/tests/test_room*.c webhook/tests/test_admission.c)
 TESTS := $(patsubst %.c,$(OUT)/%,$(if $(filter tsan,$(FLAVOUR)),$(filter-out $(ONE_THREAD),$(TEST_SRC)),$(TEST_SRC)))
 FUZZERS := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
-BINARIES := $(addprefix $(OUT)/bin/propeller-,controller webhook certgen standalone)
+BINARIES := $(addprefix $(OUT)/bin/propeller-,controller webhook certgen standalone) $(OUT)/bin/kubectl-propeller
 FLEET := $(OUT)/bin/propeller-fleet
 
 .PHONY: all
@@ -73,6 +74,7 @@ $(OUT)/bin/propeller-webhook: $(addprefix $(OUT)/,webhook/main.o libwebhook.a li
 $(OUT)/bin/propeller-certgen: $(addprefix $(OUT)/,certs/certgen.o libcerts.a libcommon.a)
 $(OUT)/bin/propeller-standalone: $(addprefix $(OUT)/,standalone/main.o libstandalone.a libcontroller.a libcerts.a libcommon.a)
 $(OUT)/bin/propeller-standalone: LDLIBS_ALL += $(STANDALONE_LIBS)
+$(OUT)/bin/kubectl-propeller: $(addprefix $(OUT)/,plugin/main.o libplugin.a libcontroller.a libcommon.a)
 $(FLEET): $(addprefix $(OUT)/,bench/fleet/main.o libfleet.a libcommon.a)
 $(OUT)/bin/%:
 	@mkdir -p $(@D)
@@ -84,6 +86,7 @@ $(OUT)/libcontroller.a: $(call objects,$(CONTROLLER_SRC))
 $(OUT)/libwebhook.a: $(call objects,$(WEBHOOK_SRC))
 $(OUT)/libcerts.a: $(call objects,$(CERTS_SRC))
 $(OUT)/libstandalone.a: $(call objects,$(STANDALONE_SRC))
+$(OUT)/libplugin.a: $(call objects,$(PLUGIN_SRC))
 $(OUT)/libfleet.a: $(call objects,$(FLEET_SRC))
 $(OUT)/libtestsupport.a: $(call objects,$(TEST_SUPPORT_SRC))
 $(OUT)/%.a:
@@ -120,7 +123,7 @@ build/documents: standalone/schema/documents.py standalone/schema/kinds.yaml sta
 # which takes a tenth of the time. The programs that are shipped are linked by the compiler's own linker.
 FAST_LINK := $(if $(shell command -v mold 2>/dev/null),-fuse-ld=mold)
 $(TESTS) $(FUZZERS): LDFLAGS_ALL += $(FAST_LINK)
-TEST_ARCHIVES = $(addprefix $(OUT)/,libtestsupport.a libstandalone.a libcontroller.a libwebhook.a libcerts.a libfleet.a libcommon.a)
+TEST_ARCHIVES = $(addprefix $(OUT)/,libtestsupport.a libplugin.a libstandalone.a libcontroller.a libwebhook.a libcerts.a libfleet.a libcommon.a)
 .SECONDARY: $(call objects,$(TEST_SRC) $(FUZZ_SRC))
 $(TESTS): LDLIBS_ALL += $(shell pkg-config --libs check 2>/dev/null)
 $(filter $(OUT)/standalone/%,$(TESTS) $(FUZZERS)): LDLIBS_ALL += $(STANDALONE_LIBS)
@@ -169,7 +172,7 @@ benchmarks: all load $(FLEET) $(PATHS) $(AGGREGATE) $(KV) $(WRITES) $(APISERVER)
 	@:
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
-                            $(STANDALONE_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) controller/main.c webhook/main.c certs/certgen.c standalone/main.c \
+                            $(STANDALONE_SRC) $(PLUGIN_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) plugin/main.c controller/main.c webhook/main.c certs/certgen.c standalone/main.c \
                             $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c bench/client.c bench/writes.c bench/apiserver.c bench/aggregate.c bench/kv.c common/tests/compare/next_times.c))
 
 # TEST chooses programs by name: common/json is build/<flavour>/common/tests/test_json, "kv*" all of these in every

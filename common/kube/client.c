@@ -222,8 +222,8 @@ int kube_get(struct kube_client *client, struct arena *arena, const struct kube_
     return r < 0 ? r : call_for_object(client, &call, arena, ret, err);
 }
 
-int kube_create(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
-                const cJSON *object, cJSON **ret, struct error *err)
+static int create(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                  const cJSON *object, bool is_dry, cJSON **ret, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct kube_name name;
@@ -238,12 +238,25 @@ int kube_create(struct kube_client *client, struct arena *arena, const struct ku
         return r;
 
     struct buf path = BUF_INIT(MAX_PATH);
-    bool fits = kube_path_collection(&path, kind, name.ns);
+    bool fits = kube_path_collection(&path, kind, name.ns) &&
+                (!is_dry || kube_path_query(&path, "dryRun", "All"));
     r = call_set_path(&call, &path, fits, err);
     if (r < 0)
         return r;
     call_set_body(&call, "application/json", object);
     return call_for_object(client, &call, arena, ret, err);
+}
+
+int kube_create(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                const cJSON *object, cJSON **ret, struct error *err)
+{
+    return create(client, arena, kind, object, false, ret, err);
+}
+
+int kube_create_dry(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                    const cJSON *object, cJSON **ret, struct error *err)
+{
+    return create(client, arena, kind, object, true, ret, err);
 }
 
 int kube_update(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
@@ -348,9 +361,9 @@ int kube_request_token(struct kube_client *client, const struct kube_name *accou
     return 0;
 }
 
-int kube_probe(struct kube_client *client, const char *path, struct error *err)
+int kube_get_text(struct kube_client *client, struct arena *arena, const char *path,
+                  const char **ret, struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct call call = {
         .arena = arena,
         .subject = arena_printf(arena, "GET %s", path),
@@ -360,7 +373,9 @@ int kube_probe(struct kube_client *client, const char *path, struct error *err)
 
     int r = call_make(client, &call, &response, err);
     if (r == 0 && response.status != 200)
-        return error_set(err, ERROR_INTERNAL, "%s: HTTP %d", call.subject, response.status);
+        r = error_set(err, ERROR_INTERNAL, "%s: HTTP %d", call.subject, response.status);
+    if (r == 0 && ret)
+        *ret = response.body;
     return r;
 }
 

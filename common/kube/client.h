@@ -49,6 +49,9 @@ int kube_get(struct kube_client *client, struct arena *arena, const struct kube_
 /* Name and namespace are taken from object. */
 int kube_create(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                 const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
+/* As kube_create, but the API server only defaults and validates the object (dryRun=All). */
+int kube_create_dry(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                    const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
 int kube_update(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                 const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
 int kube_patch(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
@@ -87,5 +90,6 @@ int kube_request_token(struct kube_client *client, const struct kube_name *accou
                        uint32_t lifetime_s, char **ret, uint32_t *ret_lifetime_s,
                        struct error *err) MUST_CHECK;
 
-/* Gets any path ("/readyz") and drops the body. Fails unless the status is 200. */
-int kube_probe(struct kube_client *client, const char *path, struct error *err) MUST_CHECK;
+/* Gets any path ("/version") as text, in the arena; ret may be NULL. Fails unless the status is 200. */
+int kube_get_text(struct kube_client *client, struct arena *arena, const char *path,
+                  const char **ret, struct error *err) MUST_CHECK;

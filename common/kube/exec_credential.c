@@ -343,7 +343,7 @@ int exec_credential_create(const struct exec_settings *settings, struct exec_cre
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     CLEANUP(exec_credential_destroyp)
     struct exec_credential *credential = xcalloc(1, sizeof(*credential));
-    struct exec_reply reply;
+    struct exec_reply reply = { .token = NULL };
 
     pthread_mutex_init(&credential->lock, NULL);
     int r = read_settings(settings, credential, err);
@@ -382,7 +382,7 @@ static int get_token(void *ctx, char **ret, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct exec_credential *credential = ctx;
-    struct exec_reply reply;
+    struct exec_reply reply = { .token = NULL };
     int r = 0;
 
     pthread_mutex_lock(&credential->lock);

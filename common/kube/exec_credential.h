@@ -2,15 +2,15 @@
  * An exec credential runs the program that a kubeconfig names for its user and gives what that
  * prints to the API server (client.authentication.k8s.io/v1 and v1beta1, KEP-541).
  *
- * Only a program that a person starts does this: a server has nobody who could answer the questions
- * of such a program, and its identity must not depend on one.
+ * Only a program that a person starts does this. Such a program may ask questions, which no one
+ * answers at a server, and the identity of a server must not depend on it.
  */
 #pragma once
 
 #include "common/json/json.h"
 #include "common/kube/config.h"
 
-/* What the kubeconfig says of it; borrowed for the call of exec_credential_create. */
+/* The settings of the kubeconfig; borrowed for the call of exec_credential_create. */
 struct exec_settings {
     const char *subject;  /* "user 'u'": for messages */
     const cJSON *exec;    /* the member "exec" of the user */
@@ -37,7 +37,7 @@ const char *exec_credential_key(const struct exec_credential *credential);
 /* Runs the program again when its token has expired or was refused. Any thread. ctx: the credential. */
 struct kube_token_source exec_credential_tokens(struct exec_credential *credential);
 
-/* What such a program prints. Strings are in the arena; NULL: not there. */
+/* The output of such a program. Strings are in the arena; NULL: not there. */
 struct exec_reply {
     const char *token;
     const char *certificate, *key;

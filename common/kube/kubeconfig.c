@@ -28,7 +28,7 @@ struct loader {
  * starting. */
 static const struct {
     const char *name;
-    bool for_a_person; /* whom it is not refused */
+    bool for_a_person; /* a person may have it */
 } REFUSED_USER_FIELDS[] = {
     { "exec", true }, { "auth-provider", false }, { "username", false }, { "password", false },
     { "as", true },   { "as-uid", true },         { "as-groups", true }, { "as-user-extra", false },
@@ -148,6 +148,32 @@ static bool is_url(const char *url, const char *const *schemes, size_t count)
     return false;
 }
 
+/* A wish of the command line, if there is one, in place of the value of the file. */
+static void replace(char **value, const char *wish)
+{
+    if (!wish)
+        return;
+    free(*value);
+    *value = xstrdup(wish);
+}
+
+static int check_trust(const struct loader *loader, struct error *err)
+{
+    struct kube_config *config = loader->config;
+
+    if (loader->person && loader->person->insecure) {
+        config->insecure = true;
+        free(config->ca);
+        config->ca = NULL;
+    }
+    if (config->insecure && config->ca)
+        return error_set(err, ERROR_INVALID,
+                         "%s: 'certificate-authority' and 'insecure-skip-tls-verify' exclude each "
+                         "other",
+                         loader->cluster);
+    return 0;
+}
+
 static int read_cluster(const struct loader *loader, const cJSON *cluster, struct error *err)
 {
     static const char *const SERVER_SCHEMES[] = { "https://", "http://" };
@@ -156,10 +182,8 @@ static int read_cluster(const struct loader *loader, const cJSON *cluster, struc
     const char *subject = loader->cluster;
 
     int r = copy_string(subject, cluster, "server", &config->server, err);
-    if (r == 0 && loader->person && loader->person->server) {
-        free(config->server);
-        config->server = xstrdup(loader->person->server);
-    }
+    if (r == 0 && loader->person)
+        replace(&config->server, loader->person->server);
     if (r == 0 &&
         !(config->server && is_url(config->server, SERVER_SCHEMES, ARRAY_LEN(SERVER_SCHEMES))))
         r = error_set(err, ERROR_INVALID, "%s: 'server' must be http(s)://host[:port][/path]",
@@ -169,16 +193,8 @@ static int read_cluster(const struct loader *loader, const cJSON *cluster, struc
                      &config->ca, err);
     if (r == 0)
         r = get_bool(subject, cluster, "insecure-skip-tls-verify", &config->insecure, err);
-    if (r == 0 && loader->person && loader->person->insecure) {
-        config->insecure = true;
-        free(config->ca);
-        config->ca = NULL;
-    }
-    if (r == 0 && config->insecure && config->ca)
-        r = error_set(err, ERROR_INVALID,
-                      "%s: 'certificate-authority' and 'insecure-skip-tls-verify' exclude each "
-                      "other",
-                      subject);
+    if (r == 0)
+        r = check_trust(loader, err);
     if (r == 0)
         r = copy_string(subject, cluster, "tls-server-name", &config->tls_server_name, err);
     if (r == 0)
@@ -322,6 +338,16 @@ static int find_context(const struct loader *loader, const char **ret, struct er
     return 0;
 }
 
+/* The parts of a context that the command line names. */
+static void take_wishes(const struct loader *loader, const char **cluster, const char **user)
+{
+    const struct kube_config_person *person = loader->person;
+
+    *cluster = person->cluster ? person->cluster : *cluster;
+    *user = person->user ? person->user : *user;
+    replace(&loader->config->ns, person->ns);
+}
+
 /* The context in use, checked; the names of its cluster and user (NULL: nobody). */
 static int read_context(struct loader *loader, const char **ret_cluster, const char **ret_user,
                         struct error *err)
@@ -344,16 +370,9 @@ static int read_context(struct loader *loader, const char **ret_cluster, const c
     if (r < 0)
         return r;
 
-    const struct kube_config_person *person = loader->person;
-    if (person && person->cluster)
-        *ret_cluster = person->cluster;
-    if (person && person->user)
-        *ret_user = person->user;
-    if (person && person->ns) {
-        free(loader->config->ns);
-        loader->config->ns = xstrdup(person->ns);
-    }
-    if (!*ret_cluster && !(person && person->server))
+    if (loader->person)
+        take_wishes(loader, ret_cluster, ret_user);
+    if (!*ret_cluster && !(loader->person && loader->person->server))
         return error_set(err, ERROR_INVALID, "%s: 'cluster' is not set", subject);
     if (loader->config->ns && !str_is_dns_label(loader->config->ns))
         return error_set(err, ERROR_INVALID, "%s: 'namespace' is not a namespace's name", subject);
@@ -374,33 +393,44 @@ static int add_header(struct kube_config *config, const char *name, const char *
     return 0;
 }
 
-/* The identity that the user takes: as the command line says, else as the file says. */
-static int read_impersonation(const struct loader *loader, const cJSON *user, struct error *err)
+static int add_groups(const struct loader *loader, const cJSON *groups, struct error *err)
 {
     const struct kube_config_person *person = loader->person;
-    const char *as = NULL, *uid = NULL;
+    int r = 0;
 
-    int r = get_string(loader->user, user, "as", &as, err);
-    if (r == 0)
-        r = get_string(loader->user, user, "as-uid", &uid, err);
-    as = person->as ? person->as : as;
-    uid = person->as_uid ? person->as_uid : uid;
-    if (r == 0 && !as && (uid || person->as_group_count || is_given(json_get(user, "as-groups"))))
-        r = error_set(err, ERROR_INVALID, "%s: groups or a uid without a user to act as (--as)",
-                      loader->user);
-    if (r == 0 && as)
-        r = add_header(loader->config, "Impersonate-User", as, err);
-    if (r == 0 && uid)
-        r = add_header(loader->config, "Impersonate-Uid", uid, err);
     for (size_t i = 0; r == 0 && i < person->as_group_count; i++)
         r = add_header(loader->config, "Impersonate-Group", person->as_groups[i], err);
     if (person->as_group_count)
         return r;
-    json_for_each (group, json_get(user, "as-groups")) {
+    json_for_each (group, groups) {
         if (r == 0)
             r = add_header(loader->config, "Impersonate-Group", json_string(group, ""), err);
     }
     return r;
+}
+
+/* The identity that the user takes: as the command line says, else as the file says. */
+static int read_impersonation(const struct loader *loader, const cJSON *user, struct error *err)
+{
+    const struct kube_config_person *person = loader->person;
+    const cJSON *groups = json_get(user, "as-groups");
+    const char *as = person->as, *uid = person->as_uid;
+
+    int r = as ? 0 : get_string(loader->user, user, "as", &as, err);
+    if (r == 0 && !uid)
+        r = get_string(loader->user, user, "as-uid", &uid, err);
+    if (r < 0)
+        return r;
+    if (!as)
+        return uid || person->as_group_count || is_given(groups)
+                   ? error_set(err, ERROR_INVALID,
+                               "%s: groups or a uid without a user to act as (--as)", loader->user)
+                   : 0;
+
+    r = add_header(loader->config, "Impersonate-User", as, err);
+    if (r == 0 && uid)
+        r = add_header(loader->config, "Impersonate-Uid", uid, err);
+    return r == 0 ? add_groups(loader, groups, err) : r;
 }
 
 static char *copy(const char *text)

@@ -45,7 +45,8 @@ static void set_paths(struct watch_machine *machine)
 {
     const char *const *more = machine->options.unread;
     const char *const *texts = machine->options.kind->texts;
-    size_t unread_at[JSON_MAX_UNREAD], texts_at[JSON_MAX_TEXTS], unread_len = 0, texts_len = 0;
+    size_t unread_at[JSON_MAX_UNREAD] = { 0 }, texts_at[JSON_MAX_TEXTS] = { 0 };
+    size_t unread_len = 0, texts_len = 0;
 
     unread_at[unread_len++] = put_path(&machine->paths, "metadata.managedFields");
     for (; more && *more; more++) {

@@ -43,8 +43,7 @@ struct option_program {
     const char *about;                     /* one or two sentences */
     const char *examples[OPTION_EXAMPLES]; /* command lines; NULL: there are fewer */
     const char *manual;                    /* its manual page with the section; NULL: none */
-    const char
-        *arguments; /* what it takes beside flags, "KIND/NAME": for --help; NULL: only flags */
+    const char *arguments;   /* its arguments beside flags, "KIND/NAME", for --help; NULL: none */
     size_t arguments_offset; /* of the struct option_strings that they go to */
     bool only_flags;         /* no environment variable sets a flag */
 };

@@ -99,7 +99,7 @@ TEST(each_verb_asks_for_what_it_says)
     ck_assert_int_eq(kube_delete(client, &KIND_TASK, &NAME, "u", "5", NULL), 0);
     ck_assert_ptr_nonnull(
         strstr(asked.body, "\"preconditions\":{\"uid\":\"u\",\"resourceVersion\":\"5\"}"));
-    ck_assert_int_eq(kube_probe(client, "/readyz", NULL), 0);
+    ck_assert_int_eq(kube_get_text(client, arena, "/readyz", NULL, NULL), 0);
     check_asked("GET", "/readyz", NULL, NULL);
 }
 
@@ -310,10 +310,10 @@ TEST(a_probe_wants_200)
 {
     struct error err = { 0 };
     answer(500, "[+]ping ok");
-    ck_assert_int_eq(kube_probe(client, "/readyz", &err), -ERROR_INTERNAL);
+    ck_assert_int_eq(kube_get_text(client, arena, "/readyz", NULL, &err), -ERROR_INTERNAL);
     ck_assert_str_eq(err.message, "GET /readyz: HTTP 500: [+]ping ok");
     answer(204, "");
-    ck_assert_int_eq(kube_probe(client, "/readyz", &err), -ERROR_INTERNAL);
+    ck_assert_int_eq(kube_get_text(client, arena, "/readyz", NULL, &err), -ERROR_INTERNAL);
 }
 
 TEST(written_objects_are_read_back)

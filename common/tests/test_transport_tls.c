@@ -79,7 +79,7 @@ static int probe(const char *host, const char *cluster, const char *user)
                   err.message);
 
     struct kube_client *client = kube_client_create(config, 10000);
-    int r = kube_probe(client, "/readyz", &err);
+    int r = kube_get_text(client, arena, "/readyz", NULL, &err);
     kube_client_destroy(client);
     return r;
 }

@@ -212,9 +212,8 @@ static const char *strings_text(struct arena *arena, const struct json_strings *
     return wishes_text(&wishes, one, many);
 }
 
-/* Returns what is said of `count` Proplets that this filter refuses. It is the same for the same Task. */
-static const char *filter_text(struct arena *arena, const struct task_spec *task,
-                               enum schedule_filter filter, size_t count)
+const char *schedule_filter_text(struct arena *arena, const struct task_spec *task,
+                                 enum schedule_filter filter, size_t count)
 {
     const struct proplet_selector *selector = task->proplet_selector;
     const char *lack = count == 1 ? "lacks" : "lack";
@@ -259,8 +258,9 @@ static const char *refusal_message(struct arena *arena, const struct task_spec *
         if (!counts[i])
             continue;
         const char *who = len == 1 ? "it" : arena_printf(arena, "%zu", counts[i]);
-        ok = ok && buf_printf(&buf, "%s %s %s", separator, who,
-                              filter_text(arena, task, (enum schedule_filter)i, counts[i]));
+        ok =
+            ok && buf_printf(&buf, "%s %s %s", separator, who,
+                             schedule_filter_text(arena, task, (enum schedule_filter)i, counts[i]));
         separator = ",";
     }
     const char *message = arena_strdup(arena, ok ? buf_string(&buf) : "no Proplet fits");

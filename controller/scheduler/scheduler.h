@@ -60,6 +60,10 @@ enum schedule_filter {
 };
 enum schedule_filter schedule_filter(const struct task_spec *task,
                                      const struct candidate *candidate);
+/* Returns what is said of `count` Proplets that this filter refuses: "lacks label site=lab". It is the same for the same
+ * Task. */
+const char *schedule_filter_text(struct arena *arena, const struct task_spec *task,
+                                 enum schedule_filter filter, size_t count);
 
 /* Returns why this Proplet is not ready, as a message of a Task that waits for it: a device that was
  * never heard is named by its identity, and an Offline Proplet by the time since which it is. */

@@ -10,49 +10,8 @@
 #include "controller/task/owner.h"
 #include "controller/task/task.h"
 #include "controller/task/task_dependencies.h"
+#include "controller/task/task_placement.h"
 #include "controller/task/task_room.h"
-
-struct place_list {
-    struct placed *items;
-    size_t len;
-};
-
-static void add_place(void *ctx, const char *proplet, const char *client_id)
-{
-    struct place_list *list = ctx;
-
-    list->items[list->len++] = (struct placed){ proplet, client_id };
-}
-
-/* Those that a broadcast waits for; of anything else none. */
-static struct place_list open_targets(struct arena *arena, const cJSON *task)
-{
-    size_t max = json_len(json_path(task, "status", "broadcastResults", NULL));
-    struct place_list list = { .items = arena_array(arena, struct placed, max + 1) };
-
-    targets_open(task, add_place, &list);
-    return list;
-}
-
-static void placement_of(struct arena *arena, const struct kube_object *object,
-                         struct placement *ret)
-{
-    const cJSON *json = kube_object_json(arena, object);
-    const struct place_list targets = open_targets(arena, json);
-    const cJSON *status = json_get(json, "status");
-    const char *proplet = json_string(json_get(status, "assignedProplet"), NULL);
-    const char *client_id = json_string(json_get(status, "assignedClientId"), NULL);
-    const char *phase = json_string(json_get(status, "phase"), "");
-
-    *ret = (struct placement){
-        .on = { str_is_empty(proplet) ? NULL : proplet, client_id },
-        .active = str_equal(phase, TASK_PHASE_NAMES[TASK_SCHEDULED]) ||
-                  str_equal(phase, TASK_PHASE_NAMES[TASK_RUNNING]),
-        .targets = targets.items,
-        .target_count = targets.len,
-    };
-    rfc3339_parse(json_string(json_get(status, "scheduledAt"), ""), &ret->chosen_us);
-}
 
 void task_note_placement(const struct task_deps *deps, struct arena *arena,
                          const struct kube_name *name, const struct kube_object *object)
@@ -60,7 +19,7 @@ void task_note_placement(const struct task_deps *deps, struct arena *arena,
     struct placement placement;
 
     if (object)
-        placement_of(arena, object, &placement);
+        placement = task_placement(arena, kube_object_json(arena, object));
     struct freed_list freed =
         placements_note(deps->placements, arena, name, object ? &placement : NULL);
     task_room_offer_all(deps, arena, &freed);
@@ -93,16 +52,17 @@ static void wake_proplet(const struct task_deps *deps, const struct kube_name *t
 static void wake_targets(const struct task_deps *deps, struct arena *arena,
                          const struct kube_name *task, const cJSON *before, const cJSON *after)
 {
-    const struct place_list old = open_targets(arena, before);
-    const struct place_list fresh = open_targets(arena, after);
+    const struct placement old = task_placement(arena, before);
+    const struct placement fresh = task_placement(arena, after);
     struct kube_name name;
     size_t i = 0, j = 0;
 
-    while (i < old.len || j < fresh.len) {
-        int order = i == old.len     ? 1
-                    : j == fresh.len ? -1
-                                     : strcmp(old.items[i].proplet, fresh.items[j].proplet);
-        const char *proplet = order <= 0 ? old.items[i].proplet : fresh.items[j].proplet;
+    while (i < old.target_count || j < fresh.target_count) {
+        int order = i == old.target_count ? 1
+                    : j == fresh.target_count
+                        ? -1
+                        : strcmp(old.targets[i].proplet, fresh.targets[j].proplet);
+        const char *proplet = order <= 0 ? old.targets[i].proplet : fresh.targets[j].proplet;
         i += order <= 0;
         j += order >= 0;
         if (order && kube_name_set(&name, task->ns, proplet))

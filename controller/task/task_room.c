@@ -5,6 +5,7 @@
 #include "controller/cache/indexes.h"
 #include "controller/scheduler/candidates.h"
 #include "controller/task/plan/broadcast_plan.h"
+#include "controller/task/task_placement.h"
 
 /* More than these are told no more often, and then all that changed since: whatever a fleet does,
  * each of them takes at most one turn in that time. */
@@ -78,39 +79,6 @@ static void pass_on(const struct task_deps *deps, struct arena *arena,
         offer(deps, arena, &release->proplet, release->group);
 }
 
-static int64_t since_us(const struct task_status *status, int64_t created_us, int64_t now_us)
-{
-    const cJSON *scheduled = condition_get(status->conditions, "Scheduled");
-
-    if (status->last_run_us)
-        return status->last_run_us;
-    if (status->run <= 1)
-        return created_us;
-    if (condition_is(status->conditions, "Scheduled", CONDITION_FALSE))
-        rfc3339_parse(json_string(json_get(scheduled, "lastTransitionTime"), ""), &now_us);
-    return now_us;
-}
-
-int64_t task_room_rank(const struct task *task, int64_t created_us, int64_t now_us)
-{
-    return wait_rank(since_us(&task->status, created_us, now_us), task_priority(&task->spec));
-}
-
-/* For room, as far as its status tells. */
-static bool waited(const struct task_status *status)
-{
-    switch (reason_of(status->reason)) {
-    case REASON_NO_CAPACITY:
-    case REASON_NO_CANDIDATES:
-    case REASON_NO_PROPLET:
-    case REASON_OFFLINE:
-    case REASON_TOO_FEW:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void restore(const struct task_deps *deps, const struct kube_object *object, int64_t now_us)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -121,11 +89,11 @@ static void restore(const struct task_deps *deps, const struct kube_object *obje
 
     rfc3339_parse(json_string(json_path(json, "metadata", "creationTimestamp", NULL), ""),
                   &created_us);
-    if (task_decode(arena, json, &task, NULL) < 0 || !waited(&task.status))
+    if (task_decode(arena, json, &task, NULL) < 0 || !task_waits_for_room(&task.status))
         return;
 
     const struct kube_name name = kube_object_name(object);
-    const struct wait_seeker seeker = { &name, json, task_room_rank(&task, created_us, now_us) };
+    const struct wait_seeker seeker = { &name, json, task_wait_rank(&task, created_us, now_us) };
     (void)wait_list_enter(deps->waiting, &seeker, NULL, wait_list_sequence(deps->waiting), &none);
 }
 
@@ -149,7 +117,7 @@ static struct wait_seeker seeker_of(const struct reconcile *rc, const cJSON *jso
 {
     return (struct wait_seeker){ .name = &rc->name,
                                  .task = json,
-                                 .rank = task_room_rank(&observed->task, observed->created_us,
+                                 .rank = task_wait_rank(&observed->task, observed->created_us,
                                                         observed->now_us) };
 }
 

@@ -20,11 +20,6 @@ void task_room_changed(const char *ns, struct workqueue *queue);
 bool task_room_is_all(const struct kube_name *name);
 void task_room_tell(const struct task_deps *deps, struct reconcile *rc);
 
-/* Returns the rank of the Task. Since when it waits: the time of the schedule that the run is
- * for; in the first run without a schedule since it was created, in a later one since it has no
- * Proplet. So a Task that runs again and again does not overtake new ones for ever. Pure. */
-int64_t task_room_rank(const struct task *task, int64_t created_us, int64_t now_us);
-
 /* Before the first turn of a term: those who waited under an earlier leader are in the order in which
  * they are called, and what became free meanwhile is offered in that order. */
 void task_room_restore(const struct task_deps *deps, int64_t now_us);

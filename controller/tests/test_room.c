@@ -6,6 +6,7 @@
 #include "common/tests/parsed.h"
 #include "common/tests/power.h"
 #include "common/tests/random.h"
+#include "controller/task/task_placement.h"
 #include "controller/task/task_room.h"
 #include "controller/tests/fake_bridge.h"
 
@@ -159,7 +160,7 @@ TEST_TIMES(later_run_waits_from_its_beginning, 6)
                                                          CASES[_i].more, CASES[_i].scheduled));
 
     ck_assert_int_eq(task_decode(stage.arena, json, &task, NULL), 0);
-    ck_assert_int_eq(task_room_rank(&task, 1000, 5000), wait_rank(CASES[_i].since_us, 50));
+    ck_assert_int_eq(task_wait_rank(&task, 1000, 5000), wait_rank(CASES[_i].since_us, 50));
 }
 
 static const char *message_of(const char *task)

@@ -9,13 +9,31 @@ import re
 import subprocess
 import sys
 
-PROGRAMS = ("propeller-controller", "propeller-webhook", "propeller-certgen", "propeller-standalone")
+PROGRAMS = ("propeller-controller", "propeller-webhook", "propeller-certgen", "propeller-standalone",
+            "kubectl-propeller")
 SEE_ALSO = {
     "propeller-controller": "propeller-webhook(8), propeller-certgen(8), propeller-standalone(1)",
     "propeller-webhook": "propeller-controller(8), propeller-certgen(8)",
     "propeller-certgen": "propeller-webhook(8)",
     "propeller-standalone": "propeller-controller(8)",
+    "kubectl-propeller": "propeller-controller(8), propeller-standalone(1)",
 }
+ENVIRONMENT = {
+    "kubectl-propeller": "`KUBECONFIG` names the kubeconfigs, separated by colons. The first file that has an entry wins.",
+    None: "Each flag may also be set as `PROPELLER_<NAME>` in the environment, in capitals and with underscores. "
+          "The command line has precedence.",
+}
+EXIT_STATUS_OF_PLUGIN = """0: done.
+
+1: the answer is no: a Task failed, or there are findings.
+
+2: the command line, a kubeconfig or a file is wrong.
+
+3: the API server refused or did not answer.
+
+124: a time-out.
+
+128 and the number of a signal: the command was interrupted."""
 EXIT_STATUS = """0: the program did its work, or was stopped by a signal.
 
 1: it could not start, or could not go on.
@@ -35,7 +53,7 @@ def flags_of(text):
     """(term, description) of each flag; a description goes on in the lines that begin in its column."""
     flags = []
     for line in text.splitlines():
-        if found := re.match(r"  (--\S+(?: [A-Z][A-Z0-9:]*)?)(?:\s{2,}(.*))?$", line):
+        if found := re.match(r"  ((?:-\w, )?--\S+(?: [A-Z][A-Z0-9:=]*)?)(?:\s{2,}(.*))?$", line):
             flags.append([found[1], found[2] or ""])
         elif flags and line.startswith("    ") and line.strip():
             flags[-1][1] += " " + line.strip()
@@ -73,14 +91,14 @@ def page_of(folder, program):
     path = str(pathlib.Path(folder) / program)
     text = help_of(path)
     if commands := commands_of(text):
-        parts = [f"# {program}", escaped(text.split("\n\n")[1]), f"```\n{program} COMMAND [flags]\n```"]
+        usage = text.splitlines()[0].removeprefix("Usage: ")
+        parts = [f"# {program}", escaped(text.split("\n\n")[1]), f"```\n{usage}\n```"]
         parts += [section(program, name, help_of(path, name), f"## {program} {name}") for name, _ in commands]
     else:
         parts = [section(program, None, text, f"# {program}")]
-    parts += ["## Environment",
-              "Each flag may also be set as `PROPELLER_<NAME>` in the environment, in capitals and with underscores. "
-              "The command line has precedence.",
-              "## Exit status", EXIT_STATUS, "## See also", SEE_ALSO[program]]
+    is_plugin = program == "kubectl-propeller"
+    parts += ["## Environment", ENVIRONMENT[program if is_plugin else None],
+              "## Exit status", EXIT_STATUS_OF_PLUGIN if is_plugin else EXIT_STATUS, "## See also", SEE_ALSO[program]]
     return "\n\n".join(parts) + "\n"
 
 

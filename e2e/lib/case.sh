@@ -2,7 +2,7 @@
 # One case: a namespace and a part of its own, and if it likes more namespaces whose names begin with
 # "$NS-"; nothing of it is left behind.
 
-# chosen_cases [NAME...]: the files of these cases, by name or number; of all
+# chosen_cases [NAME...]: the files of these cases, by number, name or both; of all
 chosen_cases() {
     local name file found
     if (($# == 0)); then
@@ -11,7 +11,7 @@ chosen_cases() {
     fi
     for name in "$@"; do
         found=
-        for file in "$HERE"/cases/"$name".sh "$HERE"/cases/"$name"-*.sh; do
+        for file in "$HERE"/cases/"$name".sh "$HERE"/cases/"$name"-*.sh "$HERE"/cases/[0-9]*-"$name".sh; do
             [[ -e $file ]] && found=$file
         done
         [[ -n $found ]] || die "no case '$name' in e2e/cases"

@@ -54,6 +54,11 @@ standalone/server      common/base/ common/json/ common/kube/ common/net/ common
 standalone/moving      common/base/ common/json/ common/api/task.h common/api/names.h common/kube/ standalone/store/kv.h standalone/schema/resource.h standalone/api/
 standalone/process     common/ certs/ controller/shared/options.h controller/process/process.h standalone/store/ standalone/schema/ standalone/patch/ standalone/api/ standalone/server/ standalone/moving/
 standalone             common/base/ common/json/ common/runtime/program.h standalone/process/
+plugin/cli            common/base/ common/json/ common/api/kinds.h common/kube/ common/runtime/options.h
+plugin/view           common/base/ common/json/ common/api/kinds.h common/kube/
+plugin/why            common/base/ common/json/ common/api/ common/kube/object.h common/runtime/store.h controller/scheduler/ controller/task/task_placement.h plugin/view/
+plugin/commands       common/base/ common/json/ common/api/ common/kube/ controller/scheduler/scheduler.h plugin/cli/ plugin/view/ plugin/why/
+plugin                common/base/ common/json/ plugin/cli/ plugin/commands/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 bench                 common/ controller/ webhook/ standalone/store/kv.h
 '
@@ -93,7 +98,7 @@ looked_at() {
 }
 
 # Of the folders that exist so far.
-sources() { { find bench common controller webhook certs standalone -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
+sources() { { find bench common controller webhook certs standalone plugin -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
 scripts() { find . -path ./build -prune -o \( -name '*.sh' -o -path ./.ci/run \) -print | LC_ALL=C sort; }
 texts() {
     find . \( -path ./build -o -path ./.git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.sh' -o \

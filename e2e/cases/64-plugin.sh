@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# kubectl-propeller: every command against a cluster, as table and as JSON; kubeconfigs that only people have.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+PLUGIN=$ROOT/build/bin/kubectl-propeller
+p() { KUBECONFIG=$CLUSTER/admin.kubeconfig "$PLUGIN" "$@" --namespace "$NS"; }
+base64 -d <<<"$ADDITION" >"$PART/add.wasm"
+RUN=(run --wasm "$PART/add.wasm" --input 10 --input 32)
+
+# status N COMMAND...: it ends with this status
+status() {
+    local wanted=$1 status=0
+    shift
+    "$@" >"$PART/output" 2>"$PART/errors" || status=$?
+    expect_eq "status of $*" "$wanted" "$status"
+}
+expect_line() { # expect_line FILE PATTERN
+    grep -qE "$2" "$PART/$1" || die "$1 has no line '$2': $(cat "$PART/$1")"
+}
+
+task_is() { task "$1" "if $2 then \"yes\" else \"no\" end" | grep -q yes; } # task_is NAME JQ-CONDITION
+
+world_start d1 d2
+
+# Without any Proplet.
+p "${RUN[@]}" --detach --function add >/dev/null
+p run early --wasm "$PART/add.wasm" --function add --input 1 --input 2 --detach >"$PART/output"
+expect_line output '^task/early created$'
+wait_condition tasks early Scheduled '^False NoProplet'
+p why task/early >"$PART/output"
+expect_line output '^task/early is pending: NoProplet for '
+expect_line output '^What to do: Create a Proplet in this namespace'
+
+# A device that was never heard, and a client id that nobody has.
+add_proplet worker d1
+add_proplet mistyped d9
+wait_condition tasks early Scheduled '^False NoCandidates'
+p why task/early >"$PART/output"
+expect_line output "^worker +0 +Proplet 'worker' has sent no heartbeat yet: client id 'd1' on channel"
+device_start first --identity d1
+wait_proplet worker Running
+p wait proplet/worker --for ready --timeout 60s >/dev/null
+p wait task/early --for complete --timeout 60s >"$PART/output"
+expect_line output '^task/early is completed$'
+wait_condition proplets mistyped Ready "^False WaitingForHeartbeat"
+p why proplet/mistyped >"$PART/output"
+expect_line output '^proplet/mistyped is Initializing: WaitingForHeartbeat'
+
+# The result alone is on standard output.
+expect_eq "result of run" 42 "$(p "${RUN[@]}" 2>"$PART/errors")"
+expect_eq "result of a Task that is removed" 42 "$(p run gone --wasm "$PART/add.wasm" --function add --input 40 --input 2 --rm 2>/dev/null)"
+expect_eq "Tasks of the name 'gone'" 0 "$(kn get tasks -o name | grep -c /gone || true)"
+expect_eq "phase as JSON" completed "$(p "${RUN[@]}" -o json 2>/dev/null | jq -r '.status.phase')"
+
+# One that fails: its error, and status 1.
+base64 -d <<<"$(wasm trap)" >"$PART/trap.wasm"
+status 1 p run bad --wasm "$PART/trap.wasm" --function main
+expect_line errors '^DeviceError: '
+p why task/bad -o json | jq -e '.phase == "failed" and (.remedy | length) > 0' >/dev/null
+
+# Labels and capabilities that no Proplet has; places in the line; dry runs write nothing.
+status 124 p "${RUN[@]}" -l site=roof --timeout 3s
+expect_line errors 'NoCandidates: none of 2 Proplets fits: .*lack label site=roof'
+p run gpu --wasm "$PART/add.wasm" --function add --capability gpu --detach >/dev/null
+wait_condition tasks gpu Scheduled '^False NoCandidates'
+p why task/gpu -o json |
+    jq -e '.reason == "NoCandidates" and .scheduler.reason == "NoCandidates" and (.proplets | length) == 2 and
+        ([.proplets[].verdict] | all(. == "lacks capability gpu")) and .rank.waiting >= 2' >/dev/null
+before=$(kn get tasks -o name | wc -l)
+p "${RUN[@]}" --dry-run server -o json | jq -e '.spec.functionName == "add" and .metadata.creationTimestamp' >/dev/null
+p "${RUN[@]}" --dry-run client | kn apply --dry-run=server -f - >/dev/null
+p run planned --wasm "$PART/add.wasm" --dry-run client | p plan -f - >"$PART/output"
+expect_line output '^task/planned +worker'
+p run planned --wasm "$PART/add.wasm" -l site=roof --dry-run client >"$PART/planned.yaml"
+status 1 p plan -f "$PART/planned.yaml" -o json
+jq -e '.tasks[0].scheduler.reason == "NoCandidates"' "$PART/output" >/dev/null
+expect_eq "Tasks after dry runs" "$before" "$(kn get tasks -o name | wc -l)"
+
+# Dependencies, a schedule, suspension.
+kn apply -f - >/dev/null <<YAML
+apiVersion: $API
+kind: Task
+metadata: {name: needs}
+spec: {name: needs, file: $ADDITION, dependsOn: [gpu, absent]}
+YAML
+wait_condition tasks needs Scheduled '^False DependencyMissing'
+p why task/needs >"$PART/output"
+expect_line output '^  gpu pending: NoCandidates$'
+expect_line output '^  absent missing$'
+p run nightly --wasm "$PART/add.wasm" --schedule @yearly --timezone Europe/Paris >/dev/null
+wait_condition tasks nightly Scheduled '^False WaitingForSchedule'
+expect_eq "why a scheduled Task waits" WaitingForSchedule "$(p why task/nightly -o json | jq -r .reason)"
+p suspend task/gpu task/nightly >"$PART/output"
+expect_line output '^task/nightly suspended$'
+wait_condition tasks gpu Scheduled '^False Suspended'
+p resume task/gpu >/dev/null
+wait_condition tasks gpu Scheduled '^False NoCandidates'
+runs=$(task early '.status.run // 0')
+p restart early >/dev/null
+wait_for 30 "another run" task_is early ".status.run > $runs and .status.phase == \"completed\""
+
+# What happened, and loads.
+p timeline task/early -o json | jq -e '[.entries[].what] | index("created") == 0 and (map(select(. == "finished")) | length) == 1' >/dev/null
+p top proplets --sort-by active >"$PART/output"
+expect_line output '^worker +Running +[0-9]'
+status 2 p top pods
+
+# A drain waits for what runs, and moves what may move.
+device_start second --identity d2
+add_proplet other d2
+wait_proplet other Running
+p cordon other >/dev/null
+base64 -d <<<"$(wasm sleep)" >"$PART/sleep.wasm"
+p run daemon --wasm "$PART/sleep.wasm" --function main --input -1 --dry-run client -o json | jq '.spec.daemon = true' | kn apply -f - >/dev/null
+wait_task daemon running
+p uncordon other >/dev/null
+status 124 p drain worker --timeout 2s
+expect_line errors '^proplet/worker: 1 Tasks are active$'
+p drain worker --interrupt --timeout 60s >"$PART/output"
+expect_line output '^proplet/worker drained$'
+wait_for 60 "the daemon on the other Proplet" task_is daemon '.status.assignedProplet == "other" and .status.phase == "running"'
+p drain -l absent=label >/dev/null 2>&1 && die "a drain of nothing succeeds"
+p uncordon worker >/dev/null
+
+# Versions and checks. Not everybody may look at everything.
+p version -o json | jq -e '[.programs[].object] | index("kubectl-propeller") != null and index("API server") != null' >/dev/null
+p check --system-namespace "$SYSTEM_NS" -o json >"$PART/output" || true
+jq -e '[.checks[] | select(.object == "proplets" and .result == "finding" and (.message | test("mistyped")))] | length == 1' "$PART/output" >/dev/null
+expect_eq "explain" "NoProplet" "$("$PLUGIN" explain NoProplet -o json | jq -r '.reasons[0].reason')"
+
+# Completion: commands, kinds and names.
+completed() { KUBECONFIG=$CLUSTER/admin.kubeconfig "$PLUGIN" completion words -- "$@" | grep -v '^:' | paste -sd,; }
+expect_eq "commands" uncordon "$(completed unc)"
+expect_eq "kinds" tasks/ "$(completed why --namespace "$NS" ta)"
+expect_eq "names" tasks/early "$(completed why --namespace "$NS" tasks/ea)"
+expect_eq "names of the only kind" worker "$(completed cordon --namespace "$NS" wor)"
+expect_eq "choices" json "$(completed why -o js)"
+bash -c "source <('$PLUGIN' completion bash); complete -p kubectl-propeller" >/dev/null
+
+# kubectl finds it as its plug-in, and passes flags that stand behind the name; so does an old one, if it is installed.
+for kubectl in "$KUBECTL" /usr/bin/kubectl; do
+    [[ -x $kubectl ]] || continue
+    PATH=$ROOT/build/bin:$PATH "$kubectl" propeller why task/early --namespace "$NS" --kubeconfig "$CLUSTER/admin.kubeconfig" >"$PART/output"
+    expect_line output '^task/early is completed$'
+done
+
+# Wrong use is 2, a server that refuses or is not there is 3, a closed pipe is nothing.
+status 2 p why
+status 2 p why pod/x
+status 2 "$PLUGIN" frobnicate
+status 3 p why task/absent
+status 3 "$PLUGIN" why task/x --server https://127.0.0.1:1 --token t
+p explain | head -1 >/dev/null
+
+# Two files that are merged, and an exec plug-in that gives the credentials.
+jq '{apiVersion, kind, "current-context": ."current-context", contexts, users: []}' \
+    < <(k config view --raw -o json) >"$PART/context.json"
+k config view --raw --flatten -o json | jq '{apiVersion, kind, clusters, users}' >"$PART/rest.json"
+expect_eq "merged files" completed \
+    "$(KUBECONFIG=$PART/absent:$PART/context.json:$PART/rest.json "$PLUGIN" why task/early -n "$NS" -o json | jq -r .phase)"
+user=$(jq -c '.users[0].user' "$PART/rest.json")
+jq -n --argjson user "$user" '{apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential",
+    status: ({token: $user.token} + (if $user["client-certificate-data"] then {
+        clientCertificateData: ($user["client-certificate-data"] | @base64d),
+        clientKeyData: ($user["client-key-data"] | @base64d)} else {} end) | with_entries(select(.value != null)))}' >"$PART/credential.json"
+jq --arg file "$PART/credential.json" '.users[0].user = {exec: {apiVersion: "client.authentication.k8s.io/v1",
+    interactiveMode: "Never", command: "cat", args: [$file]}}' "$PART/rest.json" >"$PART/exec.json"
+expect_eq "credentials of an exec plug-in" completed \
+    "$(KUBECONFIG=$PART/context.json:$PART/exec.json "$PLUGIN" why task/early -n "$NS" -o json | jq -r .phase)"
+
+# Another identity: refused where RBAC is.
+if ! has_standalone; then
+    status 3 p why task/early --as nobody
+    expect_line errors 'cannot get resource'
+fi
+
+# No key and no value of env is in any output.
+kn patch task nightly --type=merge -p '{"spec":{"env":{"PASSWORD":"planted-secret"}}}' >/dev/null
+{ p why task/nightly -o json; p timeline task/nightly -o json; p top tasks -o json; } >"$PART/output"
+! grep -q planted-secret "$PART/output" || die "a value of env is printed"

@@ -1,0 +1,262 @@
+#include "plugin/cli/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/arena.h"
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "common/json/yaml_write.h"
+
+#define MAX_DOCUMENT (64u << 20)
+#define GAP 3 /* blanks between columns */
+#define SECOND_US INT64_C(1000000)
+
+const char *const OUTPUT_FORMATS[] = { "table", "wide", "name", "json", "yaml", NULL };
+
+cJSON *output_document(struct arena *arena, const char *kind)
+{
+    cJSON *document = json_object(arena);
+
+    json_set_string(document, "apiVersion", CLI_API_VERSION);
+    json_set_string(document, "kind", kind);
+    return document;
+}
+
+const char *output_duration(struct arena *arena, int64_t us)
+{
+    int64_t seconds = us / SECOND_US, minutes = seconds / 60, hours = minutes / 60,
+            days = hours / 24;
+
+    if (seconds < 120)
+        return arena_printf(arena, "%llds", (long long)(seconds < 0 ? 0 : seconds));
+    if (minutes < 10)
+        return arena_printf(arena, "%lldm%llds", (long long)minutes, (long long)(seconds % 60));
+    if (minutes < 180)
+        return arena_printf(arena, "%lldm", (long long)minutes);
+    if (hours < 48)
+        return arena_printf(arena, "%lldh", (long long)hours);
+    return arena_printf(arena, "%lldd", (long long)days);
+}
+
+static const char *age_text(struct arena *arena, const char *time, int64_t now_us)
+{
+    int64_t time_us;
+
+    if (!rfc3339_parse(time, &time_us))
+        return "";
+    if (time_us > now_us)
+        return arena_printf(arena, "in %s", output_duration(arena, time_us - now_us));
+    return output_duration(arena, now_us - time_us);
+}
+
+static const char *value_text(struct arena *arena, const cJSON *value)
+{
+    const char *text = "";
+
+    if (!value || cJSON_IsNull(value))
+        return "";
+    if (cJSON_IsString(value))
+        return json_string(value, "");
+    if (!cJSON_IsArray(value))
+        return json_text(arena, value, NULL);
+    json_for_each (item, value)
+        text = arena_printf(arena, "%s%s%s", text, *text ? "," : "", value_text(arena, item));
+    return text;
+}
+
+const char *output_cell(struct arena *arena, const struct column *column, const cJSON *row,
+                        int64_t now_us)
+{
+    const char *text = value_text(arena, json_get(row, column->key));
+
+    return column->type == COLUMN_AGE ? age_text(arena, text, now_us) : text;
+}
+
+/* The same without characters that a terminal would act on. */
+static const char *cleaned(struct arena *arena, const char *text)
+{
+    size_t len = strlen(text);
+    char *clean = arena_strdup(arena, text);
+
+    for (size_t i = 0; i < len;) {
+        size_t width = str_utf8_char(text + i, len - i);
+        unsigned char first = (unsigned char)text[i];
+        /* C1 controls are two bytes in UTF-8, and bidirectional marks three. */
+        bool is_control = width == 0 || first < ' ' || first == 0x7f ||
+                          (first == 0xc2 && (unsigned char)text[i + 1] < 0xa0) ||
+                          (first == 0xe2 && (unsigned char)text[i + 1] == 0x80 &&
+                           (unsigned char)text[i + 2] >= 0x8b) ||
+                          (first == 0xe2 && (unsigned char)text[i + 1] == 0x81);
+
+        width = width ? width : 1;
+        if (is_control)
+            memset(clean + i, '?', width);
+        i += width;
+    }
+    return clean;
+}
+
+/* Characters, not bytes: what begins a UTF-8 sequence. */
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+void output_line(FILE *file, const char *format, ...)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    va_list args;
+
+    va_start(args, format);
+    const char *text = arena_vprintf(arena, format, args);
+    va_end(args);
+    /* lines of one text stay lines */
+    for (const char *line = text; *line;) {
+        size_t len = strcspn(line, "\n");
+
+        (void)fprintf(file, "%s\n", cleaned(arena, arena_strndup(arena, line, len)));
+        line += len + (line[len] == '\n');
+    }
+    if (!*text)
+        (void)fputc('\n', file);
+}
+
+bool output_is_structured(const struct output *output)
+{
+    return output->format == OUTPUT_JSON || output->format == OUTPUT_YAML;
+}
+
+static void print_json(FILE *file, const cJSON *item, int indent);
+
+static void print_text(FILE *file, const cJSON *item)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    (void)fputs(json_text(arena, item, NULL), file);
+}
+
+/* As kubectl prints it: members on lines of their own, two blanks a level. */
+static void print_members(FILE *file, const cJSON *container, int indent)
+{
+    bool is_object = cJSON_IsObject(container);
+
+    (void)fputs(is_object ? "{\n" : "[\n", file);
+    json_for_each (item, container) {
+        (void)fprintf(file, "%*s", indent + 2, "");
+        if (is_object) {
+            cJSON *key = cJSON_CreateStringReference(item->string);
+
+            print_text(file, key);
+            (void)fputs(": ", file);
+            json_free(key);
+        }
+        print_json(file, item, indent + 2);
+        (void)fputs(item->next ? ",\n" : "\n", file);
+    }
+    (void)fprintf(file, "%*s%s", indent, "", is_object ? "}" : "]");
+}
+
+/* No deeper than JSON_MAX_DEPTH: the parser made the parts, and a document adds a few levels. */
+static void print_json(FILE *file, const cJSON *item, int indent)
+{
+    if (json_len(item))
+        print_members(file, item, indent);
+    else
+        print_text(file, item);
+}
+
+void output_whole(const struct output *output, const cJSON *document)
+{
+    struct buf text = BUF_INIT(MAX_DOCUMENT);
+
+    if (output->format == OUTPUT_YAML) {
+        if (yaml_write(&text, document))
+            (void)fputs(buf_string(&text), output->file);
+    } else {
+        print_json(output->file, document, 0);
+        (void)fputc('\n', output->file);
+    }
+    buf_release(&text);
+}
+
+struct grid {
+    struct arena *arena;
+    const struct output *output;
+    const struct column *columns;
+    size_t len;
+    size_t *widths;
+};
+
+static bool is_shown(const struct grid *grid, size_t column)
+{
+    return !grid->columns[column].wide || grid->output->format == OUTPUT_WIDE;
+}
+
+static void measure(struct grid *grid, const cJSON *rows)
+{
+    for (size_t i = 0; i < grid->len; i++)
+        grid->widths[i] = grid->output->no_headers ? 0 : width_of(grid->columns[i].header);
+    json_for_each (row, rows) {
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+        for (size_t i = 0; i < grid->len; i++) {
+            size_t width =
+                width_of(output_cell(arena, &grid->columns[i], row, grid->output->now_us));
+
+            grid->widths[i] = width > grid->widths[i] ? width : grid->widths[i];
+        }
+    }
+}
+
+static void print_row(const struct grid *grid, const cJSON *row)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    size_t owed = 0; /* blanks before the next text */
+
+    for (size_t i = 0; i < grid->len; i++) {
+        if (!is_shown(grid, i))
+            continue;
+        const char *cell = row ? output_cell(arena, &grid->columns[i], row, grid->output->now_us)
+                               : grid->columns[i].header;
+
+        if (*cell) {
+            (void)fprintf(grid->output->file, "%*s%s", (int)owed, "", cleaned(arena, cell));
+            owed = 0;
+        }
+        owed += grid->widths[i] - width_of(cell) + GAP;
+    }
+    (void)fputc('\n', grid->output->file);
+}
+
+void output_rows(const struct output *output, const cJSON *document, const cJSON *rows,
+                 const struct column *columns, size_t len)
+{
+    if (output_is_structured(output)) {
+        output_whole(output, document);
+        return;
+    }
+    if (output->format == OUTPUT_NAME) {
+        json_for_each (row, rows)
+            output_line(output->file, "%s", json_string(json_get(row, "object"), ""));
+        return;
+    }
+
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct grid grid = { .arena = arena,
+                         .output = output,
+                         .columns = columns,
+                         .len = len,
+                         .widths = arena_array(arena, size_t, len) };
+
+    measure(&grid, rows);
+    if (!output->no_headers)
+        print_row(&grid, NULL);
+    json_for_each (row, rows)
+        print_row(&grid, row);
+}

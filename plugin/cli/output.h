@@ -1,0 +1,52 @@
+/*
+ * A command prints a JSON document, or a table that is made of it. So both formats always hold the same.
+ *
+ * All text may come from a device. A table shows bytes that are no printable characters as '?', so no device can move
+ * the cursor of a terminal. Main thread only. Nothing fails: a closed pipe is no error.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "common/json/json.h"
+
+enum output_format { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_NAME, OUTPUT_JSON, OUTPUT_YAML };
+extern const char *const OUTPUT_FORMATS[]; /* by enum output_format; NULL-terminated */
+
+#define CLI_API_VERSION "cli.propeller.abstractmachines.fr/v1alpha1"
+
+struct output {
+    enum output_format format;
+    bool no_headers;
+    int64_t now_us; /* the wall clock, for ages */
+    FILE *file;
+};
+
+/* A column shows the member `key` of a row in one of these ways. */
+enum column_type {
+    COLUMN_TEXT, /* strings, numbers, true and false as they are; an array with commas; else JSON */
+    COLUMN_AGE,  /* of an RFC 3339 time: "5m"; of a time to come: "in 5m" */
+};
+struct column {
+    const char *header;
+    const char *key;
+    enum column_type type;
+    bool wide; /* only with -o wide */
+};
+
+/* A document of this kind ("Why"), in the arena. */
+cJSON *output_document(struct arena *arena, const char *kind);
+/* json and yaml: the document. name: the member "object" of each row, a line each. Else the table of the rows. */
+void output_rows(const struct output *output, const cJSON *document, const cJSON *rows,
+                 const struct column *columns, size_t len);
+/* Whether the document is printed as it is, by output_rows or output_whole. */
+bool output_is_structured(const struct output *output);
+void output_whole(const struct output *output, const cJSON *document);
+/* A line of text for people, cleaned. */
+void output_line(FILE *file, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* "45s", "5m30s", "3h", "12d": as kubectl writes ages. Pure. */
+const char *output_duration(struct arena *arena, int64_t us);
+/* The text of a cell, in the arena. Pure. */
+const char *output_cell(struct arena *arena, const struct column *column, const cJSON *row,
+                        int64_t now_us);

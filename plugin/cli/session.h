@@ -1,0 +1,86 @@
+/*
+ * One run of a command: its flags, its connection to the API server, and how it ends.
+ *
+ * Main thread only; the connection is made when it is first needed.
+ */
+#pragma once
+
+#include "common/kube/client.h"
+#include "common/runtime/options.h"
+#include "plugin/cli/output.h"
+
+/* Exit statuses. */
+enum {
+    EXIT_DONE = 0,
+    EXIT_NO = 1,      /* the answer is no: it failed, or there are findings */
+    EXIT_BAD_USE = 2, /* the command line or a file that it names is wrong */
+    EXIT_API = 3,     /* the API server refused or did not answer */
+    EXIT_TIME_OUT = 124,
+};
+
+/* The flags of every command; the first member of the struct of each. */
+struct common_flags {
+    const char *kubeconfig, *context, *cluster, *user, *server, *token;
+    const char *ns;
+    bool all_namespaces;
+    const char *as, *as_uid;
+    struct option_strings as_groups;
+    bool insecure;
+    int64_t request_timeout_ms;
+    const char *output;
+    bool no_headers;
+};
+
+#define COMMON(flag, kind, member)                                                                 \
+    .name = (flag), .type = (kind), .offset = offsetof(struct common_flags, member)
+#define COMMON_FLAGS                                                                               \
+    { COMMON("namespace", OPTION_STRING, ns), .letter = 'n', .value_name = "NAME",                 \
+      .help = "namespace; default is that of the context" },                                       \
+        { COMMON("all-namespaces", OPTION_BOOL, all_namespaces), .letter = 'A',                    \
+          .help = "all namespaces, where a command lists objects" },                               \
+        { COMMON("output", OPTION_CHOICE, output), .letter = 'o', .fallback = "table",             \
+          .choices = OUTPUT_FORMATS, .help = "format of the output" },                             \
+        { COMMON("no-headers", OPTION_BOOL, no_headers),                                           \
+          .help = "tables without the first line" },                                               \
+        { COMMON("kubeconfig", OPTION_STRING, kubeconfig), .value_name = "FILE",                   \
+          .help = "kubeconfig; default is $KUBECONFIG, then ~/.kube/config" },                     \
+        { COMMON("context", OPTION_STRING, context), .value_name = "NAME",                         \
+          .help = "context of the kubeconfig" },                                                   \
+        { COMMON("cluster", OPTION_STRING, cluster), .value_name = "NAME",                         \
+          .help = "cluster of the kubeconfig" },                                                   \
+        { COMMON("user", OPTION_STRING, user), .value_name = "NAME",                               \
+          .help = "user of the kubeconfig" },                                                      \
+        { COMMON("server", OPTION_STRING, server), .letter = 's', .value_name = "URL",             \
+          .help = "address of the API server" },                                                   \
+        { COMMON("token", OPTION_STRING, token), .secret = true, .help = "bearer token" },         \
+        { COMMON("as", OPTION_STRING, as), .value_name = "USER", .help = "user to act as" },       \
+        { COMMON("as-group", OPTION_STRINGS, as_groups), .value_name = "GROUP",                    \
+          .help = "group to act as" },                                                             \
+        { COMMON("as-uid", OPTION_STRING, as_uid), .value_name = "UID", .help = "uid to act as" }, \
+        { COMMON("insecure-skip-tls-verify", OPTION_BOOL, insecure),                               \
+          .help = "accept any certificate of the server" },                                        \
+    {                                                                                              \
+        COMMON("request-timeout", OPTION_DURATION, request_timeout_ms),                            \
+            .fallback = "30s", .min = 1000, .max = 3600000, .help = "time-out of one request"      \
+    }
+
+struct command;
+struct session {
+    struct arena *arena; /* of the whole run */
+    const struct command *command;
+    const struct common_flags *flags;
+    struct output output;
+    struct kube_config *config; /* NULL: not connected yet */
+    struct kube_client *client;
+    const char *ns; /* in effect; set by session_connect */
+    bool has_asked; /* a request was made */
+    int signals;    /* signalfd of SIGINT and SIGTERM, which are blocked */
+};
+
+/* No request is made. ERROR_INVALID names what is wrong with the kubeconfig or the flags. */
+int session_connect(struct session *session, struct error *err) MUST_CHECK;
+void session_end(struct session *session);
+/* The exit status of an error. */
+int session_status(const struct session *session, const struct error *err);
+/* Waits for ms; true: a signal asks to end. */
+bool session_sleep(const struct session *session, int64_t ms);

@@ -1,0 +1,134 @@
+/* plan: where the Tasks of a file would run, without creating them. */
+#include <errno.h>
+#include <string.h>
+
+#include "common/api/kinds.h"
+#include "common/api/names.h"
+#include "common/base/str.h"
+#include "common/json/yaml.h"
+#include "controller/scheduler/scheduler.h"
+#include "plugin/cli/objects.h"
+#include "plugin/commands/commands.h"
+#include "plugin/why/why.h"
+
+struct settings {
+    struct common_flags common;
+    const char *file;
+    const char *scheduler;
+};
+
+#define OPTION(flag, kind, member)                                                                 \
+    .name = (flag), .type = (kind), .offset = offsetof(struct settings, member)
+static const struct option OPTIONS[] = {
+    { OPTION("filename", OPTION_STRING, file), .letter = 'f', .value_name = "FILE",
+      .help = "manifests; \"-\" is the standard input" },
+    { OPTION("scheduler", OPTION_CHOICE, scheduler), .fallback = "round-robin",
+      .choices = SCHEDULER_NAMES, .help = "as --scheduler of the controller" },
+    COMMON_FLAGS,
+};
+
+/* Tasks of the file, in the arena of the session. */
+struct manifests {
+    struct session *session;
+    cJSON *tasks;
+};
+
+static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct error *err)
+{
+    struct manifests *manifests = ctx;
+    const char *kind = json_string(json_get(object, "kind"), "");
+
+    if (str_has_suffix(kind, "List"))
+        return 0;
+    if (!str_equal(kind, "Task") ||
+        !str_equal(json_string(json_get(object, "apiVersion"), ""), API_VERSION))
+        return error_set(err, ERROR_INVALID,
+                         "document %zu is a '%.60s', but only Tasks are planned", place->document,
+                         kind);
+    json_add(manifests->tasks, json_copy(object));
+    return 0;
+}
+
+static int read_file(struct manifests *manifests, const char *path, struct error *err)
+{
+    bool is_input = str_equal(path, "-");
+    FILE *file = is_input ? stdin : fopen(path, "re");
+
+    if (!file)
+        return error_set(err, ERROR_INVALID, "--filename: file '%s': %s", path,
+                         strerrordesc_np(errno));
+    int r = yaml_read(file, take, manifests, err);
+    if (!is_input)
+        (void)fclose(file);
+    return r < 0 ? error_wrap(err, "--filename: '%s'", path) : 0;
+}
+
+/* A row for the Task, and one for each Proplet below it. 1: none fits. */
+static int plan_task(struct session *session, const struct settings *settings, cJSON *task,
+                     cJSON *rows, struct error *err)
+{
+    const cJSON *proplets = NULL, *tasks = NULL;
+    const cJSON *given = json_get(task, "metadata");
+    cJSON *checked = NULL;
+
+    if (!json_get(given, "namespace"))
+        json_set_string((cJSON *)(uintptr_t)given, "namespace", session->ns);
+    const char *ns = json_string(json_get(given, "namespace"), "");
+    int r = kube_create_dry(session->client, session->arena, &KIND_TASK, task, &checked, err);
+    if (r == -ERROR_EXISTS) { /* it is there already: planned as it is written */
+        checked = task;
+        r = 0;
+    }
+    if (r == 0)
+        r = object_list(session, &KIND_PROPLET, ns, NULL, &proplets, err);
+    if (r == 0)
+        r = object_list(session, &KIND_TASK, ns, NULL, &tasks, err);
+    if (r < 0)
+        return r;
+
+    cJSON *row = json_add_object(rows);
+    json_set_string(
+        row, "object",
+        arena_printf(session->arena, "task/%s", json_string(json_get(given, "name"), "")));
+    json_set_string(row, "namespace", ns);
+    const char *chosen =
+        why_schedule(session->arena, checked, proplets, tasks, settings->scheduler, row);
+    json_set_string(row, "proplet", chosen);
+    json_set_string(row, "message",
+                    chosen ? "" : json_string(json_path(row, "scheduler", "message", NULL), ""));
+    return chosen ? EXIT_DONE : EXIT_NO;
+}
+
+static int run(struct session *session, const void *settings, struct error *err)
+{
+    static const struct column COLUMNS[] = { { .header = "TASK", .key = "object" },
+                                             { .header = "PROPLET", .key = "proplet" },
+                                             { .header = "WHY NONE", .key = "message" } };
+    const struct settings *s = settings;
+    struct manifests manifests = { session, json_array(session->arena) };
+    int status = EXIT_DONE;
+
+    if (!s->file)
+        return error_set(err, ERROR_INVALID, "--filename: must be given");
+    int r = session_connect(session, err);
+    if (r == 0)
+        r = read_file(&manifests, s->file, err);
+    if (r < 0)
+        return r;
+
+    cJSON *document = output_document(session->arena, "Plan");
+    cJSON *rows = json_set_array(document, "tasks");
+    for (cJSON *task = manifests.tasks->child; task; task = task->next) {
+        r = plan_task(session, s, task, rows, err);
+        if (r < 0)
+            return r;
+        status = r > status ? r : status;
+    }
+    output_rows(&session->output, document, rows, COLUMNS, ARRAY_LEN(COLUMNS));
+    return status;
+}
+
+const struct command COMMAND_PLAN =
+    COMMAND("plan", run, struct settings, OPTIONS, 0,
+            "Says where the Tasks of a file would run now, and creates nothing.",
+            EXAMPLES("plan -f task.yaml", "plan -f - -o json"));

@@ -1,0 +1,145 @@
+/* Tables and documents. */
+#include "plugin/cli/output.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/tests/arena_fixture.h"
+#include "common/tests/parsed.h"
+#include "common/tests/suite.h"
+
+static struct output output;
+static char *text;
+static size_t text_len;
+
+static void set_up(void)
+{
+    arena_set_up();
+    output = (struct output){ .format = OUTPUT_TABLE, .file = open_memstream(&text, &text_len) };
+    rfc3339_parse("2026-01-02T00:00:00Z", &output.now_us);
+}
+
+static void tear_down(void)
+{
+    free(text);
+    text = NULL;
+    arena_tear_down();
+}
+
+TEST_GROUP("output", set_up, tear_down);
+
+static const char *printed(void)
+{
+    ck_assert_int_eq(fclose(output.file), 0);
+    return text;
+}
+
+static const struct column COLUMNS[] = {
+    { .header = "NAME", .key = "name" },
+    { .header = "HIDDEN", .key = "hidden", .wide = true },
+    { .header = "AGE", .key = "time", .type = COLUMN_AGE },
+    { .header = "TAGS", .key = "tags" },
+};
+
+#define ROWS                                                                                       \
+    "[{\"object\":\"task/a\",\"name\":\"a\",\"hidden\":1,\"time\":\"2026-01-01T23:59:15Z\","       \
+    "\"tags\":[\"x\",\"y\"]},"                                                                     \
+    "{\"object\":\"task/bé\",\"name\":\"bé\",\"time\":\"2026-01-02T01:00:00Z\",\"tags\":true}]"
+
+static void print(void)
+{
+    const cJSON *rows = parsed(arena, ROWS);
+    cJSON *document = output_document(arena, "Rows");
+
+    json_set_copy(document, "rows", rows);
+    output_rows(&output, document, rows, COLUMNS, ARRAY_LEN(COLUMNS));
+}
+
+TEST(a_table_is_aligned_by_characters)
+{
+    print();
+    ck_assert_str_eq(printed(), "NAME   AGE      TAGS\n"
+                                "a      45s      x,y\n"
+                                "bé     in 60m   true\n");
+}
+
+TEST(wide_shows_more_and_headers_can_be_left_out)
+{
+    output.format = OUTPUT_WIDE;
+    output.no_headers = true;
+    print();
+    ck_assert_str_eq(printed(), "a    1   45s      x,y\n"
+                                "bé       in 60m   true\n");
+}
+
+TEST(names_are_a_line_each)
+{
+    output.format = OUTPUT_NAME;
+    print();
+    ck_assert_str_eq(printed(), "task/a\ntask/bé\n");
+}
+
+TEST(json_is_the_whole_document)
+{
+    output.format = OUTPUT_JSON;
+    output_whole(&output, parsed(arena, "{\"a\":{\"b\":[1,\"x\\n\"]},\"c\":[]}"));
+    ck_assert_str_eq(printed(), "{\n"
+                                "  \"a\": {\n"
+                                "    \"b\": [\n"
+                                "      1,\n"
+                                "      \"x\\n\"\n"
+                                "    ]\n"
+                                "  },\n"
+                                "  \"c\": []\n"
+                                "}\n");
+}
+
+TEST(yaml_is_the_same_document)
+{
+    output.format = OUTPUT_YAML;
+    output_whole(&output, parsed(arena, "{\"a\":{\"b\":[1]}}"));
+    ck_assert_str_eq(printed(), "a:\n  b:\n  - 1\n");
+}
+
+/* What a device says must not reach the terminal as a command. */
+static const struct {
+    const char *said, *shown;
+} HOSTILE[] = {
+    { "\x1b[2Jgone", "?[2Jgone" },
+    { "tab\there", "tab?here" },
+    { "a\xc2\x9b"
+      "31m",
+      "a??31m" }, /* CSI as a C1 control */
+    { "\xe2\x80\xae"
+      "evil",
+      "???evil" },               /* right-to-left override */
+    { "\xe2\x81\xa6x", "???x" }, /* left-to-right isolate */
+    { "bad \xff", "bad ?" },
+    { "plain \xc3\xa9 \xe2\x82\xac", "plain \xc3\xa9 \xe2\x82\xac" },
+};
+
+TEST_EACH(no_control_character_reaches_the_terminal, HOSTILE)
+{
+    output_line(output.file, "%s", HOSTILE[_i].said);
+    ck_assert_str_eq(printed(), arena_printf(arena, "%s\n", HOSTILE[_i].shown));
+}
+
+TEST(lines_stay_lines)
+{
+    output_line(output.file, "one\ntwo");
+    output_line(output.file, "%s", "");
+    ck_assert_str_eq(printed(), "one\ntwo\n\n");
+}
+
+static const struct {
+    int64_t seconds;
+    const char *text;
+} DURATIONS[] = {
+    { -5, "0s" },   { 0, "0s" },       { 119, "119s" }, { 120, "2m0s" },   { 599, "9m59s" },
+    { 600, "10m" }, { 10799, "179m" }, { 10800, "3h" }, { 172799, "47h" }, { 172800, "2d" },
+};
+
+TEST_EACH(durations_are_written_as_kubectl_writes_ages, DURATIONS)
+{
+    ck_assert_str_eq(output_duration(arena, DURATIONS[_i].seconds * 1000000), DURATIONS[_i].text);
+}

@@ -1,0 +1,181 @@
+#include "plugin/why/why.h"
+
+#include "common/api/kinds.h"
+#include "common/api/reasons.h"
+#include "common/api/task.h"
+#include "common/base/clock.h"
+#include "common/base/str.h"
+#include "plugin/view/state.h"
+#include "plugin/why/fleet.h"
+
+#define MAX_DEPTH 20
+#define MAX_ROWS 500
+
+static const char *name_of(const cJSON *object)
+{
+    return json_string(json_path(object, "metadata", "name", NULL), "");
+}
+
+static const char *namespace_of(const cJSON *object)
+{
+    return json_string(json_path(object, "metadata", "namespace", NULL), "");
+}
+
+static const char *verdict_of(struct arena *arena, const struct task_spec *spec,
+                              const struct candidate *candidate)
+{
+    enum schedule_filter filter = schedule_filter(spec, candidate);
+
+    if (filter == FILTER_PASSED)
+        return "fits";
+    if (filter == FILTER_NOT_READY && candidate->absence)
+        return candidate->absence;
+    return schedule_filter_text(arena, spec, filter, 1);
+}
+
+static void add_rows(struct arena *arena, const struct task_spec *spec,
+                     const struct schedule_context *context, cJSON *rows)
+{
+    for (size_t i = 0; i < context->len; i++) {
+        const struct candidate *candidate = &context->candidates[i];
+        cJSON *row = json_add_object(rows);
+
+        json_set_string(row, "object", arena_printf(arena, "proplet/%s", candidate->name));
+        json_set_string(row, "proplet", candidate->name);
+        json_set_bool(row, "fits", schedule_filter(spec, candidate) == FILTER_PASSED);
+        json_set_int(row, "active", candidate->active);
+        json_set_string(row, "verdict", verdict_of(arena, spec, candidate));
+    }
+}
+
+const char *why_schedule(struct arena *arena, const cJSON *object, const cJSON *proplets,
+                         const cJSON *tasks, const char *scheduler, cJSON *document)
+{
+    struct schedule_context context = fleet_context(arena, namespace_of(object), proplets, tasks);
+    struct schedule_refusal refusal = { REASON_NONE, "" };
+    struct task task = { 0 };
+
+    if (task_decode(arena, object, &task, NULL) < 0)
+        return NULL;
+    add_rows(arena, &task.spec, &context, json_set_array(document, "proplets"));
+    const struct candidate *chosen =
+        scheduler_pick(scheduler_by_name(scheduler), arena, &task.spec, &context, &refusal);
+    if (chosen)
+        return chosen->name;
+
+    cJSON *told = json_set_object(document, "scheduler");
+    json_set_string(told, "reason", reason_text(refusal.reason));
+    json_set_string(told, "message", refusal.message);
+    return NULL;
+}
+
+static const cJSON *find(const cJSON *objects, const char *name)
+{
+    json_for_each (object, objects) {
+        if (str_equal(name_of(object), name))
+            return object;
+    }
+    return NULL;
+}
+
+static bool is_listed(const cJSON *rows, const char *task)
+{
+    json_for_each (row, rows) {
+        if (str_equal(json_string(json_get(row, "task"), ""), task))
+            return true;
+    }
+    return false;
+}
+
+/* Depth first, so that a row stands under the Task that needs it. */
+static void add_dependencies(struct arena *arena, const cJSON *tasks, const cJSON *object,
+                             int64_t depth, cJSON *rows)
+{
+    json_for_each (item, json_path(object, "spec", "dependsOn", NULL)) {
+        const char *name = json_string(item, "");
+        const cJSON *needed = find(tasks, name);
+        bool is_known = is_listed(rows, name);
+
+        if (json_len(rows) >= MAX_ROWS)
+            return;
+        struct state state = state_of(&KIND_TASK, needed);
+        cJSON *row = json_add_object(rows);
+        json_set_string(row, "object", arena_printf(arena, "task/%s", name));
+        json_set_string(row, "task", name);
+        json_set_string(row, "phase", needed ? *state.phase ? state.phase : "pending" : "missing");
+        json_set_string(row, "reason", is_known ? "see above" : state.reason);
+        json_set_int(row, "depth", depth);
+        if (needed && !is_known && depth < MAX_DEPTH)
+            add_dependencies(arena, tasks, needed, depth + 1, rows);
+    }
+}
+
+static void explain_task(struct arena *arena, const struct why_input *input, cJSON *document)
+{
+    const cJSON *status = json_get(input->object, "status");
+    const char *phase = json_string(json_get(status, "phase"), "pending");
+    struct fleet_rank rank = fleet_rank(input->tasks, input->object, input->now_us);
+
+    if (json_len(json_path(input->object, "spec", "dependsOn", NULL)))
+        add_dependencies(arena, input->tasks, input->object, 0,
+                         json_set_array(document, "dependencies"));
+    if (str_equal(phase, "pending"))
+        (void)why_schedule(arena, input->object, input->proplets, input->tasks,
+                           SCHEDULER_LEAST_LOADED.name, document);
+    if (rank.waiting) {
+        cJSON *told = json_set_object(document, "rank");
+
+        json_set_int(told, "position", (int64_t)rank.position);
+        json_set_int(told, "waiting", (int64_t)rank.waiting);
+    }
+}
+
+/* Those that the object owns and that have not succeeded. */
+static void add_parts(struct arena *arena, const struct kube_kind *kind, const char *prefix,
+                      const cJSON *objects, const char *owner_uid, cJSON *rows)
+{
+    json_for_each (object, objects) {
+        struct state state = state_of(kind, object);
+
+        if (!str_equal(kube_controller_uid(object), owner_uid) || state.is_good ||
+            json_len(rows) >= MAX_ROWS)
+            continue;
+        cJSON *row = json_add_object(rows);
+        json_set_string(row, "object", arena_printf(arena, "%s/%s", prefix, name_of(object)));
+        json_set_string(row, "phase", state.phase);
+        json_set_string(row, "reason", state.reason);
+        json_set_string(row, "message", state.message);
+    }
+}
+
+static void set_state(const struct state *state, cJSON *document)
+{
+    const struct reason_row *row = &REASON_TABLE[reason_of(state->reason)];
+    char since[RFC3339_LEN];
+
+    json_set_string(document, "phase", state->phase);
+    json_set_string(document, "reason", state->reason);
+    json_set_string(document, "message", state->message);
+    if (state->since_us)
+        json_set_string(document, "since", rfc3339_format(state->since_us, since));
+    if (row->text) {
+        json_set_string(document, "meaning", row->meaning);
+        json_set_string(document, "remedy", row->remedy);
+    }
+}
+
+void why_explain(struct arena *arena, const struct why_input *input, cJSON *document)
+{
+    struct state state = state_of(input->kind, input->object);
+
+    set_state(&state, document);
+    if (input->kind == &KIND_TASK)
+        explain_task(arena, input, document);
+    if (input->kind == &KIND_PROPLET || input->kind == &KIND_TASK)
+        return;
+
+    cJSON *parts = json_set_array(document, "parts");
+    add_parts(arena, &KIND_TASK, "task", input->tasks, kube_uid(input->object), parts);
+    add_parts(arena, &KIND_TRAININGROUND, "traininground", input->rounds, kube_uid(input->object),
+              parts);
+}
