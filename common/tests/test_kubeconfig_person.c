@@ -225,6 +225,14 @@ TEST(a_plugin_is_told_for_which_server)
                            "\"cluster\":{\"server\":\"https://198.51.100.1:6443\"}}}");
 }
 
+TEST(a_plugin_does_not_run_for_a_server_without_tls)
+{
+    person.server = "http://example.org";
+    ck_assert_int_eq(load_person(counting("\"token\": \"%s-%s\"")), -ERROR_INVALID);
+    ck_assert(str_has_suffix(load_error.message, "everybody on the way could read its token"));
+    ck_assert_ptr_null(fopen(arena_printf(arena, "%s/runs", dir), "r"));
+}
+
 TEST(a_token_of_the_command_line_needs_no_plugin)
 {
     person.token = "mine";
