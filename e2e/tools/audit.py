@@ -55,6 +55,8 @@ EXPECTED_UNUSED = {
         "a series: the same event of the same Task twice in ten minutes, which no case provokes",
     "task-controller propeller.propeller.abstractmachines.fr/tasks/finalizers update":
         "no request: the API server asks for it when a Job is made with blockOwnerDeletion",
+    "task-controller propeller.propeller.abstractmachines.fr/trainingrounds get":
+        "an update comes before the cache has its round",
     "task-controller apps/deployments get":
         "a Deployment is there that the cache does not know: a reply was lost, or the process died",
     "proplet-controller events.k8s.io/events list":

@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/kube/watch.h"
 
-/* What the thread of the watch loop leaves for the main thread. */
+/* The thread of the watch loop leaves this for the main thread. */
 struct mailbox {
     int event; /* eventfd: there is something new */
     pthread_mutex_t lock;

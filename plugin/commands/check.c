@@ -50,7 +50,7 @@ static void say(struct checking *checking, const char *what, enum result result,
     checking->has_findings |= result == RESULT_FINDING;
 }
 
-/* What the API server did not let us see is not known to be wrong. */
+/* A thing that the API server did not let us see is not known to be wrong. */
 static void say_error(struct checking *checking, const char *what, const struct error *err)
 {
     say(checking, what, err->code == ERROR_FORBIDDEN ? RESULT_NOT_CHECKED : RESULT_FINDING,

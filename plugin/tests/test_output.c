@@ -101,7 +101,7 @@ TEST(yaml_is_the_same_document)
     ck_assert_str_eq(printed(), "a:\n  b:\n  - 1\n");
 }
 
-/* What a device says must not reach the terminal as a command. */
+/* Text of a device must not reach the terminal as a command. */
 static const struct {
     const char *said, *shown;
 } HOSTILE[] = {
