@@ -286,13 +286,10 @@ int call_body(struct api_call *call, cJSON **ret)
 int call_read_version(struct api_call *call, uint64_t *ret)
 {
     const char *text = call->query.resource_version;
-    bool is_server =
-        *call->route.name || call->query.watch; /* it is the storage that cannot read it */
     int64_t version = 0;
 
     if (*text && (!str_to_int64(text, &version) || version < 0))
-        return call_fail(call, is_server ? 500 : 400, is_server ? NULL : "BadRequest",
-                         "resourceVersion '%.40s' is no version", text);
+        return call_fail(call, 400, "BadRequest", "resourceVersion '%.40s' is no version", text);
     *ret = (uint64_t)version;
     return 0;
 }

@@ -58,7 +58,8 @@ class Seen:
         if isinstance(value, list):
             if key == "items":  # those of a built-in kind do not say what they are in a cluster
                 value = [{k: v for k, v in item.items() if k not in ("apiVersion", "kind")} for item in value]
-            return [re.sub(r"^(\d+[smh])+$", "<age>", v) if key == "cells" and isinstance(v, str) else self.tree(v, key) for v in value]
+            return [random_name(re.sub(r"^(\d+[smh])+$", "<age>", v)) if key == "cells" and isinstance(v, str) else self.tree(v, key)
+                    for v in value]
         if not isinstance(value, str) or key in ("continue", "message"):
             return value if not isinstance(value, str) else "<%s>" % key
         if key == "resourceVersion":
@@ -68,7 +69,7 @@ class Seen:
 
 
 def random_name(text):
-    return re.sub(r"\b(gen\d+-)\w{5}\b", r"\1<random>", text)
+    return re.sub(r"\b(gen\d+-)[0-9a-z]{5,10}\b", r"\1<random>", text)
 
 
 def causes(body):

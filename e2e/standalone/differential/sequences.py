@@ -17,7 +17,7 @@ METADATA = {"labels": [{"tier": "x"}, {"tier": "y"}, {"tier": "x"}, {}, None], "
             "finalizers": [["example.com/a"], ["example.com/b", "example.com/a"], []]}
 WRONG_METADATA = {"labels": [{"bad key": "x"}, {"tier": "@@"}, {"tier": 5}, []], "annotations": [{"a b": "x"}, {"n": "x" * 300000}],
                   "finalizers": [["nodomain"], "x"], "name": ["Upper", "x" * 254, "", "other", "a/b", 5], "namespace": ["elsewhere"],
-                  "uid": ["00000000-0000-0000-0000-000000000000"], "resourceVersion": ["1", "x"], "generation": [7],
+                  "uid": ["00000000-0000-0000-0000-000000000000"],
                   "ownerReferences": [[{"apiVersion": "v1", "kind": "", "name": "", "uid": ""}]],
                   "managedFields": [[{"manager": "m", "operation": "Nonsense"}]]}
 
