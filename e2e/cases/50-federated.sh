@@ -20,6 +20,13 @@ expect_eq "who was away" Offline "$(training_round round-1-train '.status.partic
 wait_condition federatedjobs train Complete '^True RoundsCompleted'
 expect_eq "a way of the updates" true "$(journal_has device-1 '.event == "update" and .how == "http"' 3 >/dev/null && echo true)"
 
+# The same by kubectl propeller: the rounds, and the model's bytes.
+expect_eq "rounds of the plug-in" "3 of 3 Completed" "$(p rounds train -o json | jq -r '"\([.rounds[] | select(.phase == "Completed")] | length) of \(.rounds | length) Completed"')"
+p model train --to "$PART/model" 2>/dev/null
+expect_eq "digest of the model" "$(federated train .status.aggregatedModelRef)" "model://sha256:$(sha256sum <"$PART/model" | cut -d' ' -f1)"
+p model train --round round-1-train --to "$PART/model" 2>/dev/null
+expect_eq "digest of an older one" "$(training_round round-1-train .status.aggregatedModelRef)" "model://sha256:$(sha256sum <"$PART/model" | cut -d' ' -f1)"
+
 # Nothing goes on, and who did not count was stopped or failed.
 wait_for 60 "all Tasks to end" all_ended
 expect_eq "Tasks that are owned by their rounds" 12 "$(objects tasks | jq '[.items[] | select(.metadata.ownerReferences[0].kind == "TrainingRound")] | length')"

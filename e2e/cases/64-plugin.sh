@@ -5,8 +5,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
-PLUGIN=$ROOT/build/bin/kubectl-propeller
-p() { KUBECONFIG=$CLUSTER/admin.kubeconfig "$PLUGIN" "$@" --namespace "$NS"; }
 base64 -d <<<"$ADDITION" >"$PART/add.wasm"
 RUN=(run --wasm "$PART/add.wasm" --input 10 --input 32)
 
@@ -107,6 +105,10 @@ p timeline task/early -o json | jq -e '[.entries[].what] | index("created") == 0
 p top proplets --sort-by active >"$PART/output"
 expect_line output '^worker +Running +[0-9]'
 status 2 p top pods
+
+# A device has no log here.
+status 1 p logs task/early
+expect_line errors 'the log of a device is on the device'
 
 # A drain waits for what runs, and moves what may move.
 device_start second --identity d2

@@ -10,6 +10,8 @@ extern const struct command COMMAND_PLAN;
 extern const struct command COMMAND_TOP;
 extern const struct command COMMAND_TIMELINE;
 extern const struct command COMMAND_ROUNDS;
+extern const struct command COMMAND_MODEL;
+extern const struct command COMMAND_LOGS;
 extern const struct command COMMAND_DRAIN;
 extern const struct command COMMAND_CORDON;
 extern const struct command COMMAND_UNCORDON;

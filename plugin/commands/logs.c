@@ -1,0 +1,121 @@
+/* logs: the logs of pods; for a device its history, as its log is on the device. */
+#include <string.h>
+
+#include "common/api/kinds.h"
+#include "common/api/names.h"
+#include "common/base/buf.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/kube/path.h"
+#include "plugin/cli/objects.h"
+#include "plugin/commands/commands.h"
+
+struct settings {
+    struct common_flags common;
+    struct option_strings objects;
+    int64_t tail;
+    int64_t since_ms;
+    int64_t attempt;
+};
+
+#define MAX_PATH 1024
+
+#define OPTION(flag, kind, member)                                                                 \
+    .name = (flag), .type = (kind), .offset = offsetof(struct settings, member)
+static const struct option OPTIONS[] = {
+    { OPTION("tail", OPTION_INT, tail), .fallback = "0", .min = 0, .max = 1000000,
+      .help = "last lines of each pod; 0 is all" },
+    { OPTION("since", OPTION_DURATION, since_ms), .fallback = "0s", .max = INT64_C(31536000000),
+      .help = "only lines of this last time; 0s is all" },
+    { OPTION("attempt", OPTION_INT, attempt), .fallback = "0", .min = 0, .max = 1000000000,
+      .help = "attempt of the Task; 0 is all that are there" },
+    COMMON_FLAGS,
+};
+
+static const char *selector_of(struct session *session, const struct settings *settings,
+                               const struct object_ref *ref, const cJSON *object)
+{
+    if (ref->takes == TAKES_PROPLET)
+        return arena_printf(session->arena, LABEL_PROPLET_SELECTOR "=%s",
+                            label_value(session->arena, ref->name.name));
+    const char *task = arena_printf(session->arena, LABEL_TASK_UID "=%s", kube_uid(object));
+    return settings->attempt ? arena_printf(session->arena, "%s," LABEL_ATTEMPT "=%lld", task,
+                                            (long long)settings->attempt)
+                             : task;
+}
+
+static int log_path(struct session *session, const struct settings *settings,
+                    const struct kube_name *pod, const char **ret, struct error *err)
+{
+    struct buf path = BUF_INIT(MAX_PATH);
+    bool fits = kube_path_object(&path, &KIND_POD, pod) && buf_append_string(&path, "/log");
+
+    if (settings->tail)
+        fits = fits &&
+               kube_path_query(&path, "tailLines",
+                               arena_printf(session->arena, "%lld", (long long)settings->tail));
+    if (settings->since_ms)
+        fits =
+            fits && kube_path_query(&path, "sinceSeconds",
+                                    arena_printf(session->arena, "%lld",
+                                                 (long long)((settings->since_ms + 999) / 1000)));
+    *ret = arena_strdup(session->arena, buf_string(&path));
+    buf_release(&path);
+    return fits ? 0 : error_set(err, ERROR_TOO_LARGE, "the name of the pod is too long");
+}
+
+/* A pod whose container has not started has no log, which is said and does not end the others. */
+static void print_log(struct session *session, const struct settings *settings, const cJSON *pod,
+                      bool with_name)
+{
+    struct kube_name name;
+    const char *path = "", *text = "";
+    struct error err = { 0 };
+
+    if (!kube_name_of(pod, &name))
+        return;
+    int r = log_path(session, settings, &name, &path, &err);
+    if (r == 0)
+        r = kube_get_text(session->client, session->arena, path, &text, &err);
+    if (with_name)
+        output_line(stdout, "==> %s <==", name.name);
+    if (r < 0)
+        output_line(stderr, "%s: %s", name.name, err.message);
+    else if (*text)
+        output_line(stdout, "%s", text);
+}
+
+static int run(struct session *session, const void *settings, struct error *err)
+{
+    const struct settings *s = settings;
+    const cJSON *object = NULL, *pods = NULL;
+    struct object_ref ref = { .kind = NULL };
+    int r = session_connect(session, err);
+
+    if (r == 0)
+        r = object_ref_only(session, TAKES_TASK | TAKES_PROPLET, &s->objects, &ref, err);
+    if (r == 0)
+        r = object_get(session, &ref, &object, err);
+    if (r == 0)
+        r = object_list(session, &KIND_POD, ref.name.ns, selector_of(session, s, &ref, object),
+                        &pods, err);
+    if (r < 0 && err->code != ERROR_NOT_FOUND) /* a server without pods has devices only */
+        return r;
+    if (r == -ERROR_NOT_FOUND && !object)
+        return r;
+    json_for_each (pod, pods)
+        print_log(session, s, pod, json_len(pods) > 1);
+    if (json_len(pods))
+        return EXIT_DONE;
+    output_line(stderr,
+                "%s has no pods: the log of a device is on the device (journalctl -u proplet on "
+                "Linux); '" PLUGIN " timeline %s' shows its history here",
+                object_ref_text(session->arena, &ref), object_ref_text(session->arena, &ref));
+    return EXIT_NO;
+}
+
+const struct command COMMAND_LOGS =
+    COMMAND("logs", run, struct settings, OPTIONS, TAKES_TASK | TAKES_PROPLET,
+            "Prints the logs of the pods of a Task or a Proplet.",
+            ARGUMENTS(struct settings, objects, "KIND/NAME"),
+            EXAMPLES("logs task/report --tail 20", "logs proplet/workers --since 10m"));
