@@ -21,6 +21,11 @@ static struct metric times = { .type = METRIC_HISTOGRAM,
                                .help = "Length of time per reconciliation per controller.",
                                .labels = { "controller" } };
 
+static struct metric active = { .type = METRIC_GAUGE,
+                                .name = "controller_runtime_active_workers",
+                                .help = "Number of workers that reconcile now, per controller.",
+                                .labels = { "controller" } };
+
 /* Between an informer and the queue. */
 struct source {
     struct source *next;
@@ -68,6 +73,8 @@ struct controller *controller_create(const struct controller_options *options,
     controller->events = events;
     controller->clock = clock;
     controller->queue = workqueue_create(options->name, clock);
+    metric_add(&active, 0, options->name, NULL);
+    metric_add(&times, 0, options->name, NULL);
     controller->workers = xcalloc(options->workers, sizeof(pthread_t));
     controller->last = &controller->first;
     atomic_init(&controller->started, false);
@@ -170,8 +177,10 @@ static void *worker(void *ctx)
     struct kube_name name;
 
     while (workqueue_get(controller->queue, &name)) {
+        metric_add(&active, 1, controller->options.name, NULL);
         reconcile_one(controller, &name);
         workqueue_done(controller->queue, &name);
+        metric_add(&active, -1, controller->options.name, NULL);
     }
     return NULL;
 }

@@ -175,7 +175,8 @@ static void change(struct metric *metric, enum change what, double amount, va_li
 
 void metric_add(struct metric *metric, double amount, ...)
 {
-    assert(metric->type == METRIC_GAUGE || (metric->type == METRIC_COUNTER && amount >= 0));
+    assert(metric->type == METRIC_GAUGE || amount == 0 ||
+           (metric->type == METRIC_COUNTER && amount > 0));
 
     va_list args;
     va_start(args, amount);

@@ -31,7 +31,7 @@ struct metric {
     struct metric_state *state;
 };
 
-/* A value for each label follows, and NULL ends them. Adding 0 makes the series visible. */
+/* A value for each label follows, and NULL ends them. Adding 0 makes the series visible, also that of a histogram. */
 void metric_add(struct metric *metric, double amount, ...) NULL_TERMINATED;
 void metric_set(struct metric *metric, double value, ...) NULL_TERMINATED;
 void metric_observe(struct metric *metric, double value, ...) NULL_TERMINATED;

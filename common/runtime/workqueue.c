@@ -24,6 +24,12 @@ static struct metric adds_metric = { .type = METRIC_COUNTER,
                                      .name = "workqueue_adds_total",
                                      .help = "Number of items added that were not waiting already.",
                                      .labels = { "name" } };
+static struct metric waited_metric = {
+    .type = METRIC_HISTOGRAM,
+    .name = "workqueue_queue_duration_seconds",
+    .help = "Time for which an item that is due waits for a worker.",
+    .labels = { "name" },
+};
 static struct metric retries_metric = { .type = METRIC_COUNTER,
                                         .name = "workqueue_retries_total",
                                         .help = "Number of items added again after a failure.",
@@ -72,7 +78,8 @@ struct workqueue {
 /* What happened under the lock, counted after it: the metrics have a lock of their own. */
 struct tally {
     size_t ready_before, ready_after;
-    bool added, retried;
+    bool added, retried, taken;
+    int64_t waited_ms; /* taken: since it was due */
 };
 
 static void report(struct workqueue *queue, const struct tally *tally)
@@ -84,6 +91,8 @@ static void report(struct workqueue *queue, const struct tally *tally)
         metric_add(&adds_metric, 1, queue->name, NULL);
     if (tally->retried)
         metric_add(&retries_metric, 1, queue->name, NULL);
+    if (tally->taken)
+        metric_observe(&waited_metric, (double)tally->waited_ms / 1000, queue->name, NULL);
 }
 
 struct workqueue *workqueue_create(const char *name, const struct clock *clock)
@@ -100,6 +109,7 @@ struct workqueue *workqueue_create(const char *name, const struct clock *clock)
     metric_add(&depth_metric, 0, name, NULL);
     metric_add(&adds_metric, 0, name, NULL);
     metric_add(&retries_metric, 0, name, NULL);
+    metric_add(&waited_metric, 0, name, NULL);
     return queue;
 }
 
@@ -383,8 +393,11 @@ bool workqueue_get(struct workqueue *queue, struct kube_name *ret)
     }
 
     bool got = !queue->shutdown;
-    if (got)
+    if (got) {
+        tally.taken = true;
+        tally.waited_ms = clock_monotonic_ms(queue->clock) - queue->ready->due_ms;
         take_ready(queue, ret);
+    }
     if (queue->ready || queue->heap_len) /* pass the baton: the next worker looks after the rest */
         (void)pthread_cond_signal(&queue->changed);
     tally.ready_after = queue->ready_len;

@@ -192,6 +192,8 @@ TEST(metrics_tell_depth_adds_and_retries)
     fake_clock_advance(&queue_clock, 10);
     ck_next("b");
     ck_metric("workqueue_depth{name=\"test\"} 2"); /* a and later */
+    ck_metric("workqueue_queue_duration_seconds_count{name=\"test\"} 2");
+    ck_metric("workqueue_queue_duration_seconds_sum{name=\"test\"} 0.01"); /* b, since it was due */
     workqueue_shutdown(queue);
     ck_metric("workqueue_depth{name=\"test\"} 0");
 }

@@ -63,6 +63,11 @@ static struct metric CONNECTS = { .type = METRIC_COUNTER,
                                   .name = "propeller_mqtt_connects_total",
                                   .help = "Number of connections that the broker accepted.",
                                   .labels = { "connection" } };
+static struct metric PUBLISHED = {
+    .type = METRIC_HISTOGRAM,
+    .name = "propeller_mqtt_publish_seconds",
+    .help = "Time from the publication of a message to a device to the broker's acknowledgement.",
+};
 static struct metric CONNECTED = { .type = METRIC_GAUGE,
                                    .name = "propeller_mqtt_connected",
                                    .help = "1 while the connection to the broker stands.",
@@ -475,6 +480,9 @@ struct bridge *bridge_create(const struct bridge_options *options)
     struct bridge *bridge = xcalloc(1, sizeof(*bridge));
 
     metric_set(&CONNECTED, 0, "control", NULL);
+    metric_add(&CONNECTS, 0, "control", NULL);
+    metric_add(&CONNECTS, 0, "events", NULL);
+    metric_add(&PUBLISHED, 0, NULL);
     metric_set(&CONNECTED, 0, "events", NULL);
     bridge->options = *options;
     bridge->channels = map_create(free);
@@ -627,9 +635,14 @@ int bridge_publish(struct bridge *bridge, const char *channel, const char *suffi
                    const void *payload, size_t len, int qos, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    int64_t begin_ms = clock_monotonic_ms(bridge->options.clock);
+    int r = mqtt_publish(bridge->control, message_topic(arena, channel, suffix), payload, len, qos,
+                         bridge->options.timeout_ms, err);
 
-    return mqtt_publish(bridge->control, message_topic(arena, channel, suffix), payload, len, qos,
-                        bridge->options.timeout_ms, err);
+    if (r == 0)
+        metric_observe(&PUBLISHED,
+                       (double)(clock_monotonic_ms(bridge->options.clock) - begin_ms) / 1000, NULL);
+    return r;
 }
 
 struct marker {

@@ -153,6 +153,17 @@ struct stranger_news strangers_heard(struct strangers *strangers, const char *ch
     return news;
 }
 
+size_t strangers_count(struct strangers *strangers, int64_t now_ms)
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&strangers->lock);
+    for (size_t i = 0; i < strangers->used; i++)
+        count += is_kept(&strangers->places[i], now_ms);
+    pthread_mutex_unlock(&strangers->lock);
+    return count;
+}
+
 void strangers_forget(struct strangers *strangers, const char *channel, const char *client_id)
 {
     pthread_mutex_lock(&strangers->lock);

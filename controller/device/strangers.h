@@ -37,6 +37,8 @@ struct stranger_news {
 /* A heartbeat of an identity without a Proplet came. channel is "<domain>/<channel>". */
 struct stranger_news strangers_heard(struct strangers *strangers, const char *channel,
                                      const char *client_id, int64_t now_ms);
+/* Returns how many identities without a Proplet send heartbeats now. */
+size_t strangers_count(struct strangers *strangers, int64_t now_ms);
 /* The identity has a Proplet now. */
 void strangers_forget(struct strangers *strangers, const char *channel, const char *client_id);
 /* Returns the names of a channel as text in the arena, "'device-9', 'device-10'", at most

@@ -33,6 +33,9 @@ map_fn federatedjob_map_self;
 map_fn federatedjob_map_round;    /* a TrainingRound ended: its job */
 map_fn federatedjob_map_to_tasks; /* it is suspended, or ended: the Tasks of its rounds */
 
+/* Shows the metrics of rounds with 0. */
+void traininground_metrics_begin(void);
+
 /* self: struct traininground_deps. */
 reconcile_fn traininground_reconcile;
 map_fn traininground_map_self;

@@ -283,6 +283,7 @@ static int create_rounds(struct module_host *host, void **ret, struct error *err
     if (!str_is_empty(flags_of(host)->coordinator_address))
         make_coordinator(host, deps);
     task_owner_register(host, &TRAININGROUND_OWNER, deps);
+    traininground_metrics_begin();
     *ret = deps;
     return 0;
 }

@@ -311,12 +311,47 @@ static struct metric UPDATES = { .type = METRIC_COUNTER,
                                  .name = "propeller_training_updates_total",
                                  .help = "Number of updates that were aggregated into a model." };
 
+static const double ROUND_SECONDS[] = { 1, 5, 10, 30, 60, 300, 900, 3600, 14400, 86400, 0 };
+static struct metric DURATIONS = {
+    .type = METRIC_HISTOGRAM,
+    .name = "propeller_training_round_seconds",
+    .help = "Time from the start of a round of federated learning to its end, by result.",
+    .labels = { "result" },
+    .buckets = ROUND_SECONDS,
+};
+static struct metric PARTICIPANTS = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_training_participants_total",
+    .help = "Number of participants of rounds that ended, by their status at the end.",
+    .labels = { "status" },
+};
+
+void traininground_metrics_begin(void)
+{
+    static const char *const RESULTS[] = { "completed", "failed" };
+
+    metric_add(&UPDATES, 0, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(RESULTS); i++) {
+        metric_add(&ROUNDS, 0, RESULTS[i], NULL);
+        metric_add(&DURATIONS, 0, RESULTS[i], NULL);
+    }
+}
+
 static void count(const struct traininground_status *status)
 {
+    const struct round_participant *parts = status->participants.items;
+    const char *result = status->phase == ROUND_COMPLETED ? "completed" : "failed";
+    int64_t took_us = status->end_time_us - status->start_time_us;
+
+    if (status->phase != ROUND_COMPLETED && status->phase != ROUND_FAILED)
+        return;
     if (status->phase == ROUND_COMPLETED)
         metric_add(&UPDATES, (double)status->updates_received, NULL);
-    if (status->phase == ROUND_COMPLETED || status->phase == ROUND_FAILED)
-        metric_add(&ROUNDS, 1, status->phase == ROUND_COMPLETED ? "completed" : "failed", NULL);
+    metric_add(&ROUNDS, 1, result, NULL);
+    if (status->start_time_us && took_us >= 0)
+        metric_observe(&DURATIONS, (double)took_us / 1e6, result, NULL);
+    for (size_t i = 0; i < status->participants.len; i++)
+        metric_add(&PARTICIPANTS, 1, str_is_empty(parts[i].status) ? "" : parts[i].status, NULL);
 }
 
 static void announce(struct reconcile *rc, const struct kube_object *object,

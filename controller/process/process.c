@@ -235,8 +235,13 @@ static void add_leader_runnables(struct process *process)
 
 /* --- making it --------------------------------------------------------------------------------- */
 
-static void on_request(void *ctx, const char *method, int status, int64_t duration_ms UNUSED)
+static void on_request(void *ctx, const char *method, int status, int64_t duration_ms)
 {
+    static struct metric durations = { .type = METRIC_HISTOGRAM,
+                                       .name = "rest_client_request_duration_seconds",
+                                       .help =
+                                           "Time from a request to the API server to its reply.",
+                                       .labels = { "verb", "host" } };
     static struct metric requests = { .type = METRIC_COUNTER,
                                       .name = "rest_client_requests_total",
                                       .help = "Number of requests to the API server.",
@@ -246,6 +251,7 @@ static void on_request(void *ctx, const char *method, int status, int64_t durati
 
     snprintf(code, sizeof(code), "%d", status);
     metric_add(&requests, 1, status ? code : "<error>", method, process->api_host, NULL);
+    metric_observe(&durations, (double)duration_ms / 1000, method, process->api_host, NULL);
     if (process->watches && !str_equal(method, "GET") && status >= 200 && status <= 299)
         watch_loop_settle(process->watches);
 }

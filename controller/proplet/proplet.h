@@ -22,6 +22,9 @@ struct proplet_deps {
     struct workqueue *task_queue;
 };
 
+/* Shows the metrics of Proplets with 0. */
+void proplet_metrics_begin(void);
+
 /* self: struct proplet_deps. */
 reconcile_fn proplet_reconcile;
 map_fn proplet_map_proplet; /* itself, and who has the same identity or channel */

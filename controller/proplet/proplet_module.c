@@ -85,6 +85,7 @@ static int proplet_create(struct module_host *host, void **ret, struct error *er
     };
     if (host->settings->debug_endpoint)
         health_add_page(host->health, "/debug/proplets", proplet_debug_page, deps);
+    proplet_metrics_begin();
     *ret = deps;
     return 0;
 }

@@ -141,6 +141,19 @@ static int observe(const struct proplet_deps *deps, struct reconcile *rc,
     return 0;
 }
 
+static struct metric TRANSITIONS = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_proplet_transitions_total",
+    .help = "Number of changes of the phase of a Proplet, by the new phase.",
+    .labels = { "phase" },
+};
+
+void proplet_metrics_begin(void)
+{
+    for (size_t i = 0; PROPLET_PHASE_NAMES[i]; i++)
+        metric_add(&TRANSITIONS, 0, PROPLET_PHASE_NAMES[i], NULL);
+}
+
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct proplet_plan *plan)
 {
@@ -222,6 +235,8 @@ static int act(const struct proplet_deps *deps, struct reconcile *rc,
     refresh_budget_release(deps->budget, object->uid);
     if (written)
         announce(rc, object, plan);
+    if (written && plan->status.phase != observed->proplet.status.phase)
+        metric_add(&TRANSITIONS, 1, PROPLET_PHASE_NAMES[plan->status.phase], NULL);
     return 0;
 }
 

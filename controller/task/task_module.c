@@ -10,6 +10,7 @@
 #include "controller/shared/census.h"
 #include "controller/shared/device_plane.h"
 #include "controller/task/task.h"
+#include "controller/task/task_metrics.h"
 #include "controller/task/task_room.h"
 #include "controller/task/task_workload.h"
 #include "controller/workload/workload.h"
@@ -93,6 +94,12 @@ static struct metric FORBIDDEN = {
     .help = "Number of Tasks whose writes the API server answers with 403.",
 };
 
+static struct metric STRANGERS = {
+    .type = METRIC_GAUGE,
+    .name = "propeller_strangers",
+    .help = "Number of devices without a Proplet that send heartbeats; at most 1024 are counted.",
+};
+
 static bool is_known(void *ctx, const char *uid)
 {
     struct kube_name name;
@@ -111,6 +118,10 @@ static void tend_inbox(void *self)
     oldest_ms = mailbox_oldest_ms(deps->mailbox);
     int64_t age_ms = oldest_ms ? clock_monotonic_ms(deps->clock) - oldest_ms : 0;
     metric_set(&OLDEST, (double)age_ms / 1000, NULL);
+    metric_set(
+        &STRANGERS,
+        (double)strangers_count(fleet_strangers(deps->fleet), clock_monotonic_ms(deps->clock)),
+        NULL);
     metric_set(&HELD, (double)mailbox_held(deps->mailbox), NULL);
     metric_set(&FORBIDDEN, (double)attempts_forbidden_count(deps->attempts, &since_ms), NULL);
 }
@@ -189,6 +200,7 @@ static int task_create(struct module_host *host, void **ret, struct error *err U
     manager_add(host->manager, &catch_up);
     manager_add(host->manager, &inbox);
     health_add_check(host->health, "rights", task_check_rights, deps);
+    task_metrics_begin();
     *ret = deps;
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "controller/task/plan/task_transition.h"
 #include "controller/task/task.h"
 #include "controller/task/task_dispatch.h"
+#include "controller/task/task_metrics.h"
 #include "controller/task/task_observe.h"
 #include "controller/task/task_room.h"
 #include "controller/task/task_workload.h"
@@ -347,6 +348,7 @@ static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
                 note_answer(deps, &rc->name, &observed->parts[i], plan->targets[i].answer);
         }
         announce(rc, object, plan);
+        task_metrics_written(&observed->task.status, &plan->status, observed->created_us);
     }
     note_waiting(deps, observed, plan);
     rc->requeue_after_ms = plan->requeue_after_ms;

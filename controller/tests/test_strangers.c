@@ -64,6 +64,8 @@ TEST(stranger_that_is_silent_or_has_a_proplet_is_not_named)
     strangers_forget(strangers, CHANNEL, "b");
     strangers_forget(strangers, CHANNEL, "unknown");
     ck_assert_str_eq(on(CHANNEL, 70), "'a'");
+    ck_assert_uint_eq(strangers_count(strangers, BEGIN_MS + 70000), 1);
+    ck_assert_uint_eq(strangers_count(strangers, BEGIN_MS + 600000), 0);
     ck_assert_str_eq(on(CHANNEL, 599), "'a'");
     ck_assert_str_eq(on(CHANNEL, 600), "");
     ck_assert(heard("a", 700).shown);
