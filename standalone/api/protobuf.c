@@ -285,7 +285,8 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
                                      (const unsigned char *)bytes + len, &left };
     bool good = protobuf_read_envelope(&whole, object, &raw);
 
-    kind = json_string(json_get(object, "kind"), "");
+    kind =
+        arena_strdup(arena, json_string(json_get(object, "kind"), "")); /* a field may replace it */
     for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++)
         known = known || str_equal(FIELDS[i].in, kind);
     if (good && !known)
