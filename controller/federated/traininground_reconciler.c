@@ -329,12 +329,16 @@ static struct metric PARTICIPANTS = {
 void traininground_metrics_begin(void)
 {
     static const char *const RESULTS[] = { "completed", "failed" };
+    static const char *const STATUSES[] = { PART_RECEIVED, PART_LATE,    PART_FAILED, PART_REJECTED,
+                                            PART_OFFLINE,  PART_MISSING, PART_STOPPED };
 
     metric_add(&UPDATES, 0, NULL);
     for (size_t i = 0; i < ARRAY_LEN(RESULTS); i++) {
         metric_add(&ROUNDS, 0, RESULTS[i], NULL);
         metric_add(&DURATIONS, 0, RESULTS[i], NULL);
     }
+    for (size_t i = 0; i < ARRAY_LEN(STATUSES); i++)
+        metric_add(&PARTICIPANTS, 0, STATUSES[i], NULL);
 }
 
 static void count(const struct traininground_status *status)

@@ -150,6 +150,7 @@ static struct metric TRANSITIONS = {
 
 void proplet_metrics_begin(void)
 {
+    metric_set(&BRAKE, 0, NULL);
     for (size_t i = 0; PROPLET_PHASE_NAMES[i]; i++)
         metric_add(&TRANSITIONS, 0, PROPLET_PHASE_NAMES[i], NULL);
 }

@@ -5,23 +5,13 @@
 #include "common/api/kinds.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/runtime/metrics.h"
 #include "controller/device/payload.h"
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/task_transition.h"
+#include "controller/task/task_metrics.h"
 
 /* The reconnect wakes the Task; this is the backstop for refusals that end without one. */
 #define PUBLISH_RETRY_MS 5000
-
-static struct metric STARTS = { .type = METRIC_COUNTER,
-                                .name = "propeller_starts_total",
-                                .help = "Number of published starts." };
-static struct metric REPEATED = {
-    .type = METRIC_COUNTER,
-    .name = "propeller_starts_repeated_total",
-    .help = "Number of starts published again with the same id, as far as "
-            "this process knows."
-};
 
 /* QoS 0 to a microcontroller, which never acknowledges what it is sent. */
 static int qos_of(const struct observed_proplet *proplet)
@@ -82,9 +72,7 @@ static int send_payload(const struct task_deps *deps, struct reconcile *rc,
     if (r < 0 && r != -ERROR_TIMEOUT)
         return error_wrap(err, "publish start");
 
-    metric_add(&STARTS, 1, NULL);
-    if (observed->attempt.publishes || observed->task.status.phase == TASK_RUNNING)
-        metric_add(&REPEATED, 1, NULL);
+    task_metrics_start(observed->attempt.publishes || observed->task.status.phase == TASK_RUNNING);
     attempts_published(deps->attempts, observed->uid, observed->task.status.attempt, began_ms,
                        r < 0 ? 0 : clock_monotonic_ms(rc->clock));
     if (r < 0 && observed->task.status.phase == TASK_SCHEDULED) {

@@ -21,6 +21,17 @@ static struct metric DISPATCH = {
     .help = "Time from the choice of a Proplet to the start on it.",
     .buckets = SECONDS,
 };
+static struct metric STARTS = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_starts_total",
+    .help = "Number of published starts.",
+};
+static struct metric REPEATED = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_starts_repeated_total",
+    .help = "Number of starts published again with the same id, as far as "
+            "this process knows.",
+};
 static struct metric RUN = {
     .type = METRIC_HISTOGRAM,
     .name = "propeller_task_run_seconds",
@@ -57,11 +68,20 @@ void task_metrics_begin(void)
 {
     metric_add(&WAIT, 0, NULL);
     metric_add(&DISPATCH, 0, NULL);
+    metric_add(&STARTS, 0, NULL);
+    metric_add(&REPEATED, 0, NULL);
     metric_add(&RUNS, 0, TASK_PHASE_NAMES[TASK_SKIPPED], NULL);
     for (size_t i = 0; i < ARRAY_LEN(OUTCOMES); i++) {
         metric_add(&RUN, 0, TASK_PHASE_NAMES[OUTCOMES[i]], NULL);
         metric_add(&RUNS, 0, TASK_PHASE_NAMES[OUTCOMES[i]], NULL);
     }
+}
+
+void task_metrics_start(bool is_repeated)
+{
+    metric_add(&STARTS, 1, NULL);
+    if (is_repeated)
+        metric_add(&REPEATED, 1, NULL);
 }
 
 static double seconds(int64_t from_us, int64_t to_us)

@@ -6,6 +6,8 @@
 
 /* Shows each series with 0, so that a rate is right from the first change on. */
 void task_metrics_begin(void);
+/* A start was published, perhaps again with the same id. */
+void task_metrics_start(bool is_repeated);
 /*
  * A status was written. created_us: of the object. A time that an earlier write stored has whole seconds, so a duration
  * may be up to a second off; none is below 0, whatever the clock did.

@@ -1,4 +1,4 @@
-/* What is counted when a status of a Task was written. */
+/* The metrics of a Task that was written. */
 #include "controller/task/task_metrics.h"
 
 #include "common/tests/arena_fixture.h"

@@ -15,16 +15,12 @@ import tempfile
 
 import yaml
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from metric_names import declared
+
 RULES = pathlib.Path("config/metrics/rules.yaml")
 TESTS = pathlib.Path("config/metrics/rules_test.yaml")
 PAGE = "docs/how-to/monitor.md"
-SOURCES = ("common", "controller", "certs", "webhook", "standalone")
-
-
-def declared(folder):
-    page = folder / "metrics.md"
-    subprocess.run([sys.executable, "-B", "docs/tools/metrics.py", page, *SOURCES], check=True)
-    return set(re.findall(r"`(\w+)` \|", page.read_text(encoding="utf-8")))
 
 
 def problems_of(rules, metrics):
