@@ -125,6 +125,13 @@ int object_list(struct session *session, const struct kube_kind *kind, const cha
     return kube_list(session->client, kind, &options, add_item, items, err);
 }
 
+int object_each(struct session *session, const struct kube_kind *kind, const char *ns,
+                kube_item_fn *take, void *ctx, struct error *err)
+{
+    return kube_list(session->client, kind, &(struct kube_list_options){ .ns = ns }, take, ctx,
+                     err);
+}
+
 const char *object_list_scope(const struct session *session)
 {
     return session->flags->all_namespaces ? NULL : session->ns;

@@ -41,6 +41,9 @@ int object_get(struct session *session, const struct object_ref *ref, const cJSO
  * selector: labels; NULL: none. */
 int object_list(struct session *session, const struct kube_kind *kind, const char *ns,
                 const char *selector, const cJSON **ret, struct error *err) MUST_CHECK;
+/* Calls take(ctx, object) for each of them, one at a time: nothing of them is kept. */
+int object_each(struct session *session, const struct kube_kind *kind, const char *ns,
+                kube_item_fn *take, void *ctx, struct error *err) MUST_CHECK;
 /* Returns the namespace of the flags; NULL with --all-namespaces. */
 const char *object_list_scope(const struct session *session);
 

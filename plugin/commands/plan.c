@@ -9,6 +9,7 @@
 #include "controller/scheduler/scheduler.h"
 #include "plugin/cli/objects.h"
 #include "plugin/commands/commands.h"
+#include "plugin/commands/snapshot_read.h"
 #include "plugin/why/why.h"
 
 struct settings {
@@ -67,7 +68,7 @@ static int read_file(struct manifests *manifests, const char *path, struct error
 static int plan_task(struct session *session, const struct settings *settings, cJSON *task,
                      cJSON *rows, struct error *err)
 {
-    const cJSON *proplets = NULL, *tasks = NULL;
+    struct snapshot *snapshot = snapshot_create(session->arena);
     const cJSON *given = json_get(task, "metadata");
     cJSON *checked = NULL;
 
@@ -80,9 +81,9 @@ static int plan_task(struct session *session, const struct settings *settings, c
         r = 0;
     }
     if (r == 0)
-        r = object_list(session, &KIND_PROPLET, ns, NULL, &proplets, err);
+        r = snapshot_read(session, snapshot, &KIND_PROPLET, ns, err);
     if (r == 0)
-        r = object_list(session, &KIND_TASK, ns, NULL, &tasks, err);
+        r = snapshot_read(session, snapshot, &KIND_TASK, ns, err);
     if (r < 0)
         return r;
 
@@ -91,8 +92,7 @@ static int plan_task(struct session *session, const struct settings *settings, c
         row, "object",
         arena_printf(session->arena, "task/%s", json_string(json_get(given, "name"), "")));
     json_set_string(row, "namespace", ns);
-    const char *chosen =
-        why_schedule(session->arena, checked, proplets, tasks, settings->scheduler, row);
+    const char *chosen = why_schedule(session->arena, checked, snapshot, settings->scheduler, row);
     json_set_string(row, "proplet", chosen);
     json_set_string(row, "message",
                     chosen ? "" : json_string(json_path(row, "scheduler", "message", NULL), ""));

@@ -6,6 +6,7 @@
 #include "common/base/str.h"
 #include "plugin/cli/objects.h"
 #include "plugin/commands/commands.h"
+#include "plugin/commands/snapshot_read.h"
 
 struct settings {
     struct common_flags common;
@@ -14,16 +15,29 @@ struct settings {
 
 static const struct option OPTIONS[] = { COMMON_FLAGS };
 
+/* More rows are shown with -o wide alone. */
+#define MAX_SHOWN 20
+
 static void print_table(const struct session *session, const char *title, const cJSON *rows,
                         const struct column *columns, size_t len)
 {
     struct output output = session->output;
+    cJSON *shown = json_array(session->arena);
+    size_t all = json_len(rows), count = 0;
 
-    if (!json_len(rows))
+    if (!all)
         return;
+    json_for_each (row, rows) {
+        if (count == MAX_SHOWN && output.format != OUTPUT_WIDE)
+            break;
+        json_add(shown, json_copy(row));
+        count++;
+    }
     output.format = OUTPUT_TABLE;
     output_line(stdout, "\n%s", title);
-    output_rows(&output, NULL, rows, columns, len);
+    output_rows(&output, NULL, shown, columns, len);
+    if (count < all)
+        output_line(stdout, "and %zu more (-o wide shows all)", all - count);
 }
 
 static void print_dependencies(const cJSON *rows)
@@ -86,18 +100,24 @@ static void print_text(const struct session *session, const cJSON *document)
         output_line(stdout, "\nWhat to do: %s", remedy);
 }
 
-/* Reads only what the answer needs. */
-static int gather(struct session *session, const struct object_ref *ref, struct why_input *ret,
+/* Reads the objects that the answer needs beside the object itself. */
+static int gather(struct session *session, const struct object_ref *ref, struct snapshot *snapshot,
                   struct error *err)
 {
-    int r = object_get(session, ref, &ret->object, err);
+    static const struct {
+        const struct kube_kind *kind;
+        unsigned of; /* kinds whose answer needs it */
+    } NEEDED[] = {
+        { &KIND_TASK, TAKES_ALL & ~(unsigned)TAKES_PROPLET },
+        { &KIND_PROPLET, TAKES_TASK },
+        { &KIND_TRAININGROUND, TAKES_FEDERATED },
+    };
+    int r = 0;
 
-    if (r == 0 && ref->takes != TAKES_PROPLET)
-        r = object_list(session, &KIND_TASK, ref->name.ns, NULL, &ret->tasks, err);
-    if (r == 0 && ref->takes == TAKES_TASK)
-        r = object_list(session, &KIND_PROPLET, ref->name.ns, NULL, &ret->proplets, err);
-    if (r == 0 && ref->takes == TAKES_FEDERATED)
-        r = object_list(session, &KIND_TRAININGROUND, ref->name.ns, NULL, &ret->rounds, err);
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(NEEDED); i++) {
+        if (NEEDED[i].of & ref->takes)
+            r = snapshot_read(session, snapshot, NEEDED[i].kind, ref->name.ns, err);
+    }
     return r;
 }
 
@@ -112,8 +132,13 @@ static int run(struct session *session, const void *settings, struct error *err)
     if (r < 0)
         return r;
 
-    struct why_input input = { .kind = ref.kind, .now_us = session->output.now_us };
-    r = gather(session, &ref, &input, err);
+    struct snapshot *snapshot = snapshot_create(session->arena);
+    struct why_input input = { .kind = ref.kind,
+                               .snapshot = snapshot,
+                               .now_us = session->output.now_us };
+    r = object_get(session, &ref, &input.object, err);
+    if (r == 0)
+        r = gather(session, &ref, snapshot, err);
     if (r < 0)
         return r;
 

@@ -20,14 +20,24 @@ TEST_GROUP("document", arena_set_up, arena_tear_down);
     "\"status\":\"True\",\"reason\":\"" reason "\",\"message\":\"" message                         \
     "\",\"lastTransitionTime\":\"2026-01-01T00:00:05Z\"}]"
 
+static struct snapshot *snapshot_of(struct arena *in, const cJSON *tasks, const cJSON *proplets)
+{
+    struct snapshot *snapshot = snapshot_create(in);
+
+    json_for_each (task, tasks)
+        snapshot_add(snapshot, &KIND_TASK, task);
+    json_for_each (proplet, proplets)
+        snapshot_add(snapshot, &KIND_PROPLET, proplet);
+    return snapshot;
+}
+
 /* The document for the first of these Tasks, without its head. */
 static const cJSON *explained(const char *tasks, const char *proplets)
 {
     const cJSON *list = parsed(arena, tasks);
     const struct why_input input = { .kind = &KIND_TASK,
                                      .object = json_first(list),
-                                     .tasks = list,
-                                     .proplets = parsed(arena, proplets),
+                                     .snapshot = snapshot_of(arena, list, parsed(arena, proplets)),
                                      .now_us = INT64_C(1800000000000000) };
     cJSON *document = json_object(arena);
 
@@ -135,17 +145,21 @@ TEST(the_rank_counts_those_that_wait_for_room_by_age_and_priority)
 TEST(a_job_shows_its_parts_that_have_not_succeeded)
 {
 #define OWNED                                                                                      \
-    "\"metadata\":{\"name\":\"%s\",\"ownerReferences\":[{\"uid\":\"j\",\"controller\":true}]}"
+    "\"metadata\":{\"namespace\":\"lab\",\"name\":\"%s\",\"ownerReferences\":[{\"uid\":\"j\","     \
+    "\"controller\":true}]}"
     const char *tasks = arena_printf(
         arena,
         "[{" OWNED ",\"status\":{\"phase\":\"completed\"}},"
         "{" OWNED
         ",\"status\":{\"phase\":\"failed\",\"reason\":\"DeviceError\",\"error\":\"trap\"}},"
-        "{\"metadata\":{\"name\":\"other\"},\"status\":{\"phase\":\"failed\"}}]",
+        "{\"metadata\":{\"namespace\":\"lab\",\"name\":\"other\"},\"status\":{\"phase\":\"failed\"}"
+        "}]",
         "done", "bad");
-    const struct why_input input = { .kind = &KIND_PROPELLERJOB,
-                                     .object = parsed(arena, "{\"metadata\":{\"uid\":\"j\"}}"),
-                                     .tasks = parsed(arena, tasks) };
+    const struct why_input input = {
+        .kind = &KIND_PROPELLERJOB,
+        .object = parsed(arena, "{\"metadata\":{\"namespace\":\"lab\",\"uid\":\"j\"}}"),
+        .snapshot = snapshot_of(arena, parsed(arena, tasks), NULL),
+    };
     cJSON *document = json_object(arena);
 
     why_explain(arena, &input, document);
@@ -207,12 +221,11 @@ static cJSON *all(struct informer *informer)
 static unsigned compare_all(void)
 {
     const cJSON *tasks = all(stage.task.tasks), *proplets = all(stage.task.proplets);
+    const struct snapshot *snapshot = snapshot_of(stage.arena, tasks, proplets);
     unsigned compared = 0;
 
     json_for_each (task, tasks) {
-        const struct why_input input = {
-            .kind = &KIND_TASK, .object = task, .tasks = tasks, .proplets = proplets
-        };
+        const struct why_input input = { .kind = &KIND_TASK, .object = task, .snapshot = snapshot };
         cJSON *document = json_object(stage.arena);
         struct state state = state_of(&KIND_TASK, task);
 

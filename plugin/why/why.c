@@ -6,7 +6,6 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "plugin/view/state.h"
-#include "plugin/why/fleet.h"
 
 #define MAX_DEPTH 20
 #define MAX_ROWS 500
@@ -48,10 +47,10 @@ static void add_rows(struct arena *arena, const struct task_spec *spec,
     }
 }
 
-const char *why_schedule(struct arena *arena, const cJSON *object, const cJSON *proplets,
-                         const cJSON *tasks, const char *scheduler, cJSON *document)
+const char *why_schedule(struct arena *arena, const cJSON *object, const struct snapshot *snapshot,
+                         const char *scheduler, cJSON *document)
 {
-    struct schedule_context context = fleet_context(arena, namespace_of(object), proplets, tasks);
+    struct schedule_context context = snapshot_context(snapshot, arena, namespace_of(object));
     struct schedule_refusal refusal = { REASON_NONE, "" };
     struct task task = { 0 };
 
@@ -69,15 +68,6 @@ const char *why_schedule(struct arena *arena, const cJSON *object, const cJSON *
     return NULL;
 }
 
-static const cJSON *find(const cJSON *objects, const char *name)
-{
-    json_for_each (object, objects) {
-        if (str_equal(name_of(object), name))
-            return object;
-    }
-    return NULL;
-}
-
 static bool is_listed(const cJSON *rows, const char *task)
 {
     json_for_each (row, rows) {
@@ -88,12 +78,12 @@ static bool is_listed(const cJSON *rows, const char *task)
 }
 
 /* Depth first, so that a row stands under the Task that needs it. */
-static void add_dependencies(struct arena *arena, const cJSON *tasks, const cJSON *object,
-                             int64_t depth, cJSON *rows)
+static void add_dependencies(struct arena *arena, const struct snapshot *snapshot,
+                             const cJSON *object, int64_t depth, cJSON *rows)
 {
     json_for_each (item, json_path(object, "spec", "dependsOn", NULL)) {
         const char *name = json_string(item, "");
-        const cJSON *needed = find(tasks, name);
+        const cJSON *needed = snapshot_task(snapshot, arena, namespace_of(object), name);
         bool is_known = is_listed(rows, name);
 
         if (json_len(rows) >= MAX_ROWS)
@@ -106,7 +96,7 @@ static void add_dependencies(struct arena *arena, const cJSON *tasks, const cJSO
         json_set_string(row, "reason", is_known ? "see above" : state.reason);
         json_set_int(row, "depth", depth);
         if (needed && !is_known && depth < MAX_DEPTH)
-            add_dependencies(arena, tasks, needed, depth + 1, rows);
+            add_dependencies(arena, snapshot, needed, depth + 1, rows);
     }
 }
 
@@ -114,14 +104,14 @@ static void explain_task(struct arena *arena, const struct why_input *input, cJS
 {
     const cJSON *status = json_get(input->object, "status");
     const char *phase = json_string(json_get(status, "phase"), "pending");
-    struct fleet_rank rank = fleet_rank(input->tasks, input->object, input->now_us);
+    struct snapshot_rank rank = snapshot_rank(input->snapshot, input->object, input->now_us);
 
     if (json_len(json_path(input->object, "spec", "dependsOn", NULL)))
-        add_dependencies(arena, input->tasks, input->object, 0,
+        add_dependencies(arena, input->snapshot, input->object, 0,
                          json_set_array(document, "dependencies"));
     if (str_equal(phase, "pending"))
-        (void)why_schedule(arena, input->object, input->proplets, input->tasks,
-                           SCHEDULER_LEAST_LOADED.name, document);
+        (void)why_schedule(arena, input->object, input->snapshot, SCHEDULER_LEAST_LOADED.name,
+                           document);
     if (rank.waiting) {
         cJSON *told = json_set_object(document, "rank");
 
@@ -130,18 +120,22 @@ static void explain_task(struct arena *arena, const struct why_input *input, cJS
     }
 }
 
-/* Those that the object owns and that have not succeeded. */
-static void add_parts(struct arena *arena, const struct kube_kind *kind, const char *prefix,
-                      const cJSON *objects, const char *owner_uid, cJSON *rows)
+/* The objects of this kind that the object owns and that have not succeeded. */
+static void add_parts(struct arena *arena, const struct why_input *input,
+                      const struct kube_kind *kind, const char *prefix, cJSON *rows)
 {
-    json_for_each (object, objects) {
+    struct object_list list =
+        store_list(snapshot_store(input->snapshot, kind), arena, namespace_of(input->object));
+
+    for (size_t i = 0; i < list.len && json_len(rows) < MAX_ROWS; i++) {
+        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+        const cJSON *object = kube_object_json(scratch, list.items[i]);
         struct state state = state_of(kind, object);
 
-        if (!str_equal(kube_controller_uid(object), owner_uid) || state.is_good ||
-            json_len(rows) >= MAX_ROWS)
+        if (!str_equal(kube_controller_uid(object), kube_uid(input->object)) || state.is_good)
             continue;
         cJSON *row = json_add_object(rows);
-        json_set_string(row, "object", arena_printf(arena, "%s/%s", prefix, name_of(object)));
+        json_set_string(row, "object", arena_printf(scratch, "%s/%s", prefix, name_of(object)));
         json_set_string(row, "phase", state.phase);
         json_set_string(row, "reason", state.reason);
         json_set_string(row, "message", state.message);
@@ -175,7 +169,6 @@ void why_explain(struct arena *arena, const struct why_input *input, cJSON *docu
         return;
 
     cJSON *parts = json_set_array(document, "parts");
-    add_parts(arena, &KIND_TASK, "task", input->tasks, kube_uid(input->object), parts);
-    add_parts(arena, &KIND_TRAININGROUND, "traininground", input->rounds, kube_uid(input->object),
-              parts);
+    add_parts(arena, input, &KIND_TASK, "task", parts);
+    add_parts(arena, input, &KIND_TRAININGROUND, "traininground", parts);
 }

@@ -3,14 +3,12 @@
 
 #include "common/json/json.h"
 #include "common/kube/object.h"
+#include "plugin/why/snapshot.h"
 
-/* The objects that the answer is made of; arrays hold whole objects of the namespace, and are NULL where they do not matter. */
 struct why_input {
     const struct kube_kind *kind;
     const cJSON *object;
-    const cJSON *proplets; /* for a Task */
-    const cJSON *tasks;    /* for a Task and for what consists of Tasks */
-    const cJSON *rounds;   /* for a FederatedJob */
+    const struct snapshot *snapshot; /* of its namespace, as far as it matters for the kind */
     int64_t now_us;
 };
 
@@ -27,7 +25,7 @@ struct why_input {
  */
 void why_explain(struct arena *arena, const struct why_input *input, cJSON *document);
 
-/* Rows of all Proplets for a Task that is to be scheduled, and what the scheduler says; returns the Proplet that it
+/* Adds the members "proplets" and "scheduler" of a Task that is to be scheduled. Returns the Proplet that the scheduler
  * would choose, NULL: none. scheduler: a name of SCHEDULER_NAMES. */
-const char *why_schedule(struct arena *arena, const cJSON *object, const cJSON *proplets,
-                         const cJSON *tasks, const char *scheduler, cJSON *document);
+const char *why_schedule(struct arena *arena, const cJSON *object, const struct snapshot *snapshot,
+                         const char *scheduler, cJSON *document);
