@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "plugin/cli/objects.h"
 #include "plugin/commands/commands.h"
+#include "plugin/view/means.h"
 #include "plugin/view/state.h"
 
 struct settings {
@@ -37,7 +38,16 @@ static const char *duration(const struct session *session, const cJSON *round)
     return output_duration(session->arena, end_us - start_us);
 }
 
-static void add_row(const struct session *session, const cJSON *round, cJSON *rows)
+/* "loss=0.125" of each metric, in four digits. */
+static void add_metrics(const struct session *session, const cJSON *means, cJSON *texts)
+{
+    json_for_each (mean, means)
+        json_add_string(
+            texts, arena_printf(session->arena, "%s=%.4g", mean->string, json_double(mean, 0)));
+}
+
+static void add_row(const struct session *session, const struct means *means, const cJSON *round,
+                    cJSON *rows)
 {
     const cJSON *status = json_get(round, "status");
     const char *name = json_string(json_path(round, "metadata", "name", NULL), "");
@@ -55,6 +65,8 @@ static void add_row(const struct session *session, const cJSON *round, cJSON *ro
     json_set_int(row, "failed", count(round, "Failed") + count(round, "Rejected"));
     json_set_int(row, "offline", count(round, "Offline") + count(round, "Missing"));
     json_set_string(row, "duration", duration(session, round));
+    means_show(means, kube_uid(round), json_set_object(row, "means"));
+    add_metrics(session, json_get(row, "means"), json_set_array(row, "metrics"));
     json_set_copy(row, "model", json_get(status, "aggregatedModelRef"));
     json_set_string(row, "message", state.message);
 }
@@ -78,8 +90,19 @@ static int compare(const void *a, const void *b)
                                             : strcmp(x_name, y_name);
 }
 
-static void add_rows(const struct session *session, const cJSON *job, const cJSON *rounds,
-                     cJSON *rows)
+/* A Task of a participant: only its numbers are kept, as its update may be large. */
+static int take_task(void *ctx, const cJSON *task, struct error *err UNUSED)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *owner = kube_controller_uid(task);
+
+    if (owner)
+        means_add(ctx, owner, json_opened(arena, json_path(task, "status", "results", NULL)));
+    return 0;
+}
+
+static void add_rows(const struct session *session, const struct means *means, const cJSON *job,
+                     const cJSON *rounds, cJSON *rows)
 {
     const cJSON **own = arena_array(session->arena, const cJSON *, json_len(rounds) + 1);
     size_t len = 0;
@@ -90,7 +113,7 @@ static void add_rows(const struct session *session, const cJSON *job, const cJSO
     }
     qsort(own, len, sizeof(cJSON *), compare);
     for (size_t i = 0; i < len; i++)
-        add_row(session, own[i], rows);
+        add_row(session, means, own[i], rows);
 }
 
 static int run(struct session *session, const void *settings, struct error *err)
@@ -103,10 +126,12 @@ static int run(struct session *session, const void *settings, struct error *err)
         { .header = "FAILED", .key = "failed" },
         { .header = "OFFLINE", .key = "offline" },
         { .header = "DURATION", .key = "duration" },
+        { .header = "METRICS", .key = "metrics" },
         { .header = "MODEL", .key = "model", .wide = true },
         { .header = "MESSAGE", .key = "message" },
     };
     const struct settings *s = settings;
+    struct means *means = means_create(session->arena);
     const cJSON *job = NULL, *rounds = NULL;
     struct object_ref ref;
     int r = session_connect(session, err);
@@ -117,13 +142,15 @@ static int run(struct session *session, const void *settings, struct error *err)
         r = object_get(session, &ref, &job, err);
     if (r == 0)
         r = object_list(session, &KIND_TRAININGROUND, ref.name.ns, NULL, &rounds, err);
+    if (r == 0)
+        r = object_each(session, &KIND_TASK, ref.name.ns, take_task, means, err);
     if (r < 0)
         return r;
 
     cJSON *document = output_document(session->arena, "Rounds");
     json_set_string(document, "object", object_ref_text(session->arena, &ref));
     cJSON *rows = json_set_array(document, "rounds");
-    add_rows(session, job, rounds, rows);
+    add_rows(session, means, job, rounds, rows);
     output_rows(&session->output, document, rows, COLUMNS, ARRAY_LEN(COLUMNS));
     return EXIT_DONE;
 }

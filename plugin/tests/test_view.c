@@ -4,6 +4,7 @@
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "plugin/view/load.h"
+#include "plugin/view/means.h"
 #include "plugin/view/state.h"
 #include "plugin/view/timeline.h"
 
@@ -134,4 +135,19 @@ TEST(a_timeline_is_in_the_order_of_time_with_events_of_this_object_alone)
                              json_string(json_get(row, "what"), ""));
     ck_assert_str_eq(order, "history run 1 failed;object created;status scheduled;status started;"
                             "condition Started=True R;event A (3 times);event B;");
+}
+
+TEST(means_of_a_round_are_weighted_by_samples)
+{
+    struct means *means = means_create(arena);
+    cJSON *shown = json_object(arena);
+
+    means_add(means, "r",
+              parsed(arena, "{\"numSamples\":1,\"metrics\":{\"loss\":1,\"text\":\"x\"}}"));
+    means_add(means, "r",
+              parsed(arena, "{\"numSamples\":3,\"metrics\":{\"loss\":0.2,\"acc\":0.5}}"));
+    means_add(means, "r", parsed(arena, "{\"metrics\":{\"loss\":100}}")); /* of no samples */
+    means_add(means, "other", parsed(arena, "{\"numSamples\":1,\"metrics\":{\"loss\":9}}"));
+    means_show(means, "r", shown);
+    ck_assert_str_eq(json_text(arena, shown, NULL), "{\"loss\":0.4,\"acc\":0.5}");
 }
