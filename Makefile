@@ -340,7 +340,7 @@ PREFIX ?= /usr/local
 .PHONY: install
 install: all ## install the programs below PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 0755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
+	install -m 0755 $(BINARIES) plugin/kubectl_complete-propeller $(DESTDIR)$(PREFIX)/bin
 
 .PHONY: clean
 clean: ## remove build/ (the control plane's cache outside the tree stays)

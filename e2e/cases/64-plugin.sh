@@ -6,6 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 base64 -d <<<"$ADDITION" >"$PART/add.wasm"
+base64 -d <<<"$(wasm sleep)" >"$PART/sleep.wasm"
 RUN=(run --wasm "$PART/add.wasm" --input 10 --input 32)
 
 # status N COMMAND...: it ends with this status
@@ -100,6 +101,49 @@ runs=$(task early '.status.run // 0')
 p restart early >/dev/null
 wait_for 30 "another run" task_is early ".status.run > $runs and .status.phase == \"completed\""
 
+# why NAME REASON: the cause and what to do
+why() {
+    wait_for 30 "the reason of $1" reason_is "$1" "$2"
+    p why "task/$1" >"$PART/output"
+    expect_line output ": $2"
+    expect_line output '^What to do: '
+}
+reason_is() { [[ $(p why "task/$1" -o json | jq -r .reason) == "$2" ]]; }
+
+# A circle; a dependency that failed; a back-off; a result that is too large; a cordoned Proplet; one without room.
+kn apply -f - >/dev/null <<YAML
+apiVersion: $API
+kind: Task
+metadata: {name: hen}
+spec: {name: hen, file: $ADDITION, dependsOn: [egg]}
+---
+apiVersion: $API
+kind: Task
+metadata: {name: egg}
+spec: {name: egg, file: $ADDITION, dependsOn: [hen]}
+---
+apiVersion: $API
+kind: Task
+metadata: {name: after-bad}
+spec: {name: after-bad, file: $ADDITION, dependsOn: [bad]}
+YAML
+why hen DependencyCycle
+why after-bad RunIfNotMet
+expect_line output '^  bad failed: DeviceError$'
+p run again --wasm "$PART/trap.wasm" --function main --retries 3 --detach >/dev/null
+why again BackingOff
+p suspend task/again >/dev/null
+p run large --wasm "$PART/sleep.wasm" --function main --input -1 --detach >/dev/null
+wait_task large running
+publish_huge "m/$DOMAIN/c/$CHANNEL/control/proplet/results" "\"proplet_id\":\"d1\",\"task_id\":\"$(task large .metadata.uid)\",\"results\""
+why large ResultTooLarge
+p cordon worker >/dev/null
+p run cordoned --wasm "$PART/add.wasm" --input 1 --input 2 --on worker --detach >/dev/null
+why cordoned NoCandidates
+expect_line output '^worker +[0-9]+ +is cordoned$'
+p uncordon worker >/dev/null
+wait_task cordoned completed
+
 # What happened, and loads.
 p timeline task/early -o json | jq -e '[.entries[].what] | index("created") == 0 and (map(select(. == "finished")) | length) == 1' >/dev/null
 p top proplets --sort-by active >"$PART/output"
@@ -115,10 +159,15 @@ device_start second --identity d2
 add_proplet other d2
 wait_proplet other Running
 p cordon other >/dev/null
-base64 -d <<<"$(wasm sleep)" >"$PART/sleep.wasm"
 p run daemon --wasm "$PART/sleep.wasm" --function main --input -1 --dry-run client -o json | jq '.spec.daemon = true' | kn apply -f - >/dev/null
 wait_task daemon running
 p uncordon other >/dev/null
+kn patch proplet worker --type=merge -p '{"spec":{"external":{"maxTasks":1}}}' >/dev/null
+p run crowded --wasm "$PART/add.wasm" --function add --on worker --detach >/dev/null
+why crowded InsufficientCapacity
+expect_line output '^worker +1 +is at maxTasks$'
+expect_line output '^It is number [0-9]+ of [0-9]+ Tasks that wait for room'
+p suspend task/crowded >/dev/null
 status 124 p drain worker --timeout 2s
 expect_line errors '^proplet/worker: 1 Tasks are active$'
 p drain worker --interrupt --timeout 60s >"$PART/output"
