@@ -1,7 +1,6 @@
 /* kubectl-propeller: commands for people, as a plug-in of kubectl or alone. */
 #include <signal.h>
 #include <stdio.h>
-#include <sys/signalfd.h>
 
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
@@ -48,19 +47,6 @@ static int without_command(const char *name)
     return EXIT_BAD_USE;
 }
 
-/* Signals that end a command arrive at a descriptor, so that `run --rm` can delete its Task. */
-static int block_signals(void)
-{
-    sigset_t set;
-
-    (void)signal(SIGPIPE, SIG_IGN); /* `| head` is no error */
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC);
-}
-
 static enum output_format format_of(const char *name)
 {
     size_t format = 0;
@@ -82,7 +68,6 @@ static int run(struct arena *arena, const struct command *command, int argc, cha
     const struct common_flags *flags = settings;
     struct session session = { .arena = arena, .command = command, .flags = flags, .signals = -1 };
     if (r == 0) {
-        session.signals = block_signals();
         session.output = (struct output){ .format = format_of(flags->output),
                                           .no_headers = flags->no_headers,
                                           .now_us = clock_wall_us(&CLOCK_SYSTEM),
@@ -101,6 +86,7 @@ int main(int argc, char **argv)
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const char *name = argc > 1 ? argv[1] : "";
 
+    (void)signal(SIGPIPE, SIG_IGN); /* `| head` is no error */
     alloc_init();
     json_init();
     log_configure(LOG_ERROR, LOG_TEXT);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,14 +261,21 @@ static int fail(const struct exec_credential *credential, const char *what, stru
 static int start(const struct exec_credential *credential, int output, pid_t *ret)
 {
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
 
+    (void)sigemptyset(&none); /* Ctrl-C ends it, whatever this process does with signals */
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     if (!credential->may_ask)
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    int r = posix_spawnp(ret, credential->arguments[0], &actions, NULL, credential->arguments,
-                         credential->environment);
+    int r = posix_spawnp(ret, credential->arguments[0], &actions, &attributes,
+                         credential->arguments, credential->environment);
     posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
     return r;
 }
 

@@ -232,3 +232,18 @@ fi
 kn patch task nightly --type=merge -p '{"spec":{"env":{"PASSWORD":"planted-secret"}}}' >/dev/null
 { p why task/nightly -o json; p timeline task/nightly -o json; p top tasks -o json; } >"$PART/output"
 ! grep -q planted-secret "$PART/output" || die "a value of env is printed"
+
+# Ctrl-C: `run --rm` leaves no Task, and a server that does not answer holds up no command.
+interrupted() { # interrupted SECONDS COMMAND...
+    local status=0 seconds=$1
+    shift
+    KUBECONFIG=$CLUSTER/admin.kubeconfig timeout --preserve-status --signal=INT "$seconds" "$PLUGIN" "$@" --namespace "$NS" \
+        >"$PART/output" 2>"$PART/errors" || status=$?
+    expect_eq "status of $1 after Ctrl-C" 130 "$status"
+}
+interrupted 3 run stopped --wasm "$PART/add.wasm" --function add --capability none --rm
+expect_eq "Tasks of the name 'stopped'" 0 "$(kn get tasks -o name | grep -c /stopped || true)"
+silent=$(free_port)
+spawn silent "$PYTHON_HOME/bin/python" -c "import socket, signal; server = socket.create_server(('127.0.0.1', $silent)); signal.pause()"
+wait_for 30 "the silent server" bash -c "exec 3<>/dev/tcp/127.0.0.1/$silent"
+interrupted 2 why task/early --server "http://127.0.0.1:$silent"

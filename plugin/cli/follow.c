@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -83,15 +82,14 @@ static int run(struct session *session, struct mailbox *box, struct watch_loop *
         struct pollfd fds[] = { { .fd = box->event, .events = POLLIN },
                                 { .fd = session->signals, .events = POLLIN } };
         int64_t left_ms = end_ms - clock_monotonic_ms(&CLOCK_SYSTEM);
-        struct signalfd_siginfo info;
         eventfd_t count;
 
         if (timeout_ms && left_ms <= 0)
             return EXIT_TIME_OUT;
         if (poll(fds, 2, timeout_ms ? (int)(left_ms < 60000 ? left_ms : 60000) : -1) <= 0)
             continue;
-        if (fds[1].revents && read(session->signals, &info, sizeof(info)) == sizeof(info))
-            return 128 + (int)info.ssi_signo;
+        if (fds[1].revents)
+            return session_signal_status(session);
         if (!fds[0].revents)
             continue;
 
@@ -112,6 +110,7 @@ int follow(struct session *session, const struct object_ref *ref, int64_t timeou
 
     pthread_mutex_init(&box.lock, NULL);
     session->has_asked = true;
+    session_catch_signals(session);
     struct watch_machine *machine = watch_machine_create(&options, sink, &box);
     struct watch_loop *loop = watch_loop_create(session->config);
     watch_loop_add(loop, machine);

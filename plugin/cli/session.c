@@ -1,6 +1,9 @@
 #include "plugin/cli/session.h"
 
 #include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 static void on_request(void *ctx, const char *method UNUSED, int status UNUSED,
                        int64_t duration_ms UNUSED)
@@ -39,6 +42,9 @@ int session_connect(struct session *session, struct error *err)
 
 void session_end(struct session *session)
 {
+    if (session->signals >= 0)
+        (void)close(session->signals);
+    session->signals = -1;
     kube_client_destroy(session->client);
     kube_config_destroy(session->config);
     session->client = NULL;
@@ -50,9 +56,33 @@ int session_status(const struct session *session, const struct error *err)
     return err->code == ERROR_INVALID && !session->has_asked ? EXIT_BAD_USE : EXIT_API;
 }
 
-bool session_sleep(const struct session *session, int64_t ms)
+void session_catch_signals(struct session *session)
 {
-    struct pollfd fd = { .fd = session->signals, .events = POLLIN };
+    sigset_t set;
 
-    return poll(&fd, 1, (int)ms) > 0;
+    if (session->signals >= 0)
+        return;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    session->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int session_signal_status(struct session *session)
+{
+    struct signalfd_siginfo info;
+
+    return read(session->signals, &info, sizeof(info)) == sizeof(info) ? 128 + (int)info.ssi_signo
+                                                                       : 0;
+}
+
+int session_sleep(struct session *session, int64_t ms)
+{
+    struct pollfd fd = { .events = POLLIN };
+
+    session_catch_signals(session);
+    fd.fd = session->signals;
+    (void)poll(&fd, 1, (int)ms);
+    return session_signal_status(session);
 }

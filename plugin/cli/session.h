@@ -74,7 +74,7 @@ struct session {
     struct kube_client *client;
     const char *ns; /* in effect; set by session_connect */
     bool has_asked; /* a request was made */
-    int signals;    /* signalfd of SIGINT and SIGTERM, which are blocked */
+    int signals;    /* signalfd of SIGINT and SIGTERM; -1: they end the process, as always */
 };
 
 /* No request is made. ERROR_INVALID names what is wrong with the kubeconfig or the flags. */
@@ -82,5 +82,9 @@ int session_connect(struct session *session, struct error *err) MUST_CHECK;
 void session_end(struct session *session);
 /* The exit status of an error. */
 int session_status(const struct session *session, const struct error *err);
-/* Waits for ms; true: a signal asks to end. */
-bool session_sleep(const struct session *session, int64_t ms);
+/* From now on SIGINT and SIGTERM arrive at session->signals, for commands that have something to do before they end. */
+void session_catch_signals(struct session *session);
+/* Returns the exit status of a signal that arrived, 128 and its number; 0: none did. */
+int session_signal_status(struct session *session);
+/* Waits for ms, or until a signal arrives. Returns as session_signal_status. */
+int session_sleep(struct session *session, int64_t ms);

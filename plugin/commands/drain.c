@@ -77,8 +77,9 @@ static int wait_until_empty(struct session *session, const struct object_ref *pr
         int64_t rest_ms = (now_ms - look_ms) * REST_FACTOR;
         if (timeout_ms && now_ms - begin_ms >= timeout_ms)
             return EXIT_TIME_OUT;
-        if (session_sleep(session, rest_ms > LOOK_INTERVAL_MS ? rest_ms : LOOK_INTERVAL_MS))
-            return EXIT_NO;
+        r = session_sleep(session, rest_ms > LOOK_INTERVAL_MS ? rest_ms : LOOK_INTERVAL_MS);
+        if (r)
+            return r;
     }
 }
 

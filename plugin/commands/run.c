@@ -184,6 +184,8 @@ static int run(struct session *session, const void *settings, struct error *err)
     if (!str_equal(flags->dry_run, "none"))
         return print_manifest(session, flags, task, err);
 
+    if (flags->rm) /* from here on there is something to delete */
+        session_catch_signals(session);
     r = kube_create(session->client, NULL, &KIND_TASK, task, NULL, err);
     if (r < 0)
         return r;
