@@ -57,7 +57,7 @@ standalone             common/base/ common/json/ common/runtime/program.h standa
 plugin/cli            common/base/ common/json/ common/api/kinds.h common/kube/ common/runtime/options.h
 plugin/view           common/base/ common/json/ common/api/kinds.h common/kube/
 plugin/why            common/base/ common/json/ common/api/ common/kube/object.h common/runtime/store.h controller/scheduler/ controller/task/task_placement.h plugin/view/
-plugin/commands       common/base/ common/json/ common/api/ common/kube/ controller/scheduler/scheduler.h controller/federated/model_store.h plugin/cli/ plugin/view/ plugin/why/
+plugin/commands       common/base/ common/json/ common/api/ common/kube/ controller/scheduler/scheduler.h controller/federated/model_store.h controller/task/task_placement.h plugin/cli/ plugin/view/ plugin/why/
 plugin                common/base/ common/json/ plugin/cli/ plugin/commands/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 bench                 common/ controller/ webhook/ standalone/store/kv.h

@@ -3,6 +3,7 @@
 #include "common/api/task.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "controller/task/task_placement.h"
 #include "plugin/cli/follow.h"
 #include "plugin/commands/commands.h"
 
@@ -30,29 +31,43 @@ static const struct option OPTIONS[] = {
 #define LOOK_INTERVAL_MS 1000
 #define REST_FACTOR 10
 
+/* The controller's cache may still have the Proplet without the cordon when the first look finds no Task. */
+#define EMPTY_LOOKS 2
+
+/* It takes room there, as one of the targets of a broadcast too. */
 static bool is_active_on(const cJSON *task, const char *proplet)
 {
-    const cJSON *status = json_get(task, "status");
-    const char *phase = json_string(json_get(status, "phase"), "");
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct placement placement = task_placement(arena, task);
 
-    return str_equal(json_string(json_get(status, "assignedProplet"), ""), proplet) &&
-           (str_equal(phase, "scheduled") || str_equal(phase, "running"));
+    for (size_t i = 0; i < placement.target_count; i++) {
+        if (str_equal(placement.targets[i].proplet, proplet))
+            return true;
+    }
+    return placement.active && str_equal(placement.on.proplet, proplet);
+}
+
+struct counting {
+    const char *proplet;
+    int64_t active;
+};
+
+static int count_task(void *ctx, const cJSON *task, struct error *err UNUSED)
+{
+    struct counting *counting = ctx;
+
+    counting->active += is_active_on(task, counting->proplet);
+    return 0;
 }
 
 /* status.activeTaskCount of a Proplet may be some seconds old, so the Tasks themselves are counted. */
 static int count_active(struct session *session, const struct object_ref *proplet, int64_t *ret,
                         struct error *err)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct arena *whole = session->arena;
-    const cJSON *tasks = NULL;
+    struct counting counting = { .proplet = proplet->name.name };
+    int r = object_each(session, &KIND_TASK, proplet->name.ns, count_task, &counting, err);
 
-    session->arena = arena; /* one list at a time is in memory */
-    int r = object_list(session, &KIND_TASK, proplet->name.ns, NULL, &tasks, err);
-    session->arena = whole;
-    *ret = 0;
-    json_for_each (task, tasks)
-        *ret += is_active_on(task, proplet->name.name);
+    *ret = counting.active;
     return r;
 }
 
@@ -61,14 +76,16 @@ static int wait_until_empty(struct session *session, const struct object_ref *pr
                             int64_t timeout_ms, struct error *err)
 {
     int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM), said = 0;
+    int empty = 0;
 
     for (;;) {
         int64_t look_ms = clock_monotonic_ms(&CLOCK_SYSTEM), active = 0;
         int r = count_active(session, proplet, &active, err);
 
-        if (r < 0 || !active)
+        empty = active ? 0 : empty + 1;
+        if (r < 0 || empty == EMPTY_LOOKS)
             return r;
-        if (active != said)
+        if (active && active != said)
             output_line(stderr, "%s: %lld Tasks are active",
                         object_ref_text(session->arena, proplet), (long long)active);
         said = active;

@@ -84,6 +84,21 @@ TEST(each_proplet_has_the_filter_that_it_fails)
     ck_assert_str_eq(text(document, "rank"), "{\"position\":1,\"waiting\":1}");
 }
 
+TEST(a_broadcast_is_for_all_that_fit)
+{
+#define PROPLET(name, more)                                                                        \
+    "{\"metadata\":{\"namespace\":\"lab\",\"name\":\"" name                                        \
+    "\"},\"spec\":{\"type\":\"external\"" more                                                     \
+    "},\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}"
+    struct snapshot *snapshot =
+        snapshot_of(arena, NULL,
+                    parsed(arena, "[" PROPLET("a", "") "," PROPLET(
+                                      "b", ",\"unschedulable\":true") "," PROPLET("c", "") "]"));
+    const cJSON *task = parsed(arena, TASK("one", "\"broadcast\":true", ""));
+
+    ck_assert_str_eq(why_schedule(arena, task, snapshot, "round-robin", json_object(arena)), "a,c");
+}
+
 TEST(a_task_that_has_ended_looks_at_no_proplet)
 {
     const cJSON *document = explained("[" TASK("one", "", "\"phase\":\"completed\"") "]", "[]");

@@ -47,6 +47,19 @@ static void add_rows(struct arena *arena, const struct task_spec *spec,
     }
 }
 
+/* A broadcast runs on each of them. */
+static const char *all_that_fit(struct arena *arena, const cJSON *rows)
+{
+    const char *names = "";
+
+    json_for_each (row, rows) {
+        if (json_bool(json_get(row, "fits"), false))
+            names = arena_printf(arena, "%s%s%s", names, *names ? "," : "",
+                                 json_string(json_get(row, "proplet"), ""));
+    }
+    return *names ? names : NULL;
+}
+
 const char *why_schedule(struct arena *arena, const cJSON *object, const struct snapshot *snapshot,
                          const char *scheduler, cJSON *document)
 {
@@ -56,7 +69,11 @@ const char *why_schedule(struct arena *arena, const cJSON *object, const struct 
 
     if (task_decode(arena, object, &task, NULL) < 0)
         return NULL;
-    add_rows(arena, &task.spec, &context, json_set_array(document, "proplets"));
+    cJSON *rows = json_set_array(document, "proplets");
+    add_rows(arena, &task.spec, &context, rows);
+    const char *targets = task.spec.broadcast ? all_that_fit(arena, rows) : NULL;
+    if (targets)
+        return targets;
     const struct candidate *chosen =
         scheduler_pick(scheduler_by_name(scheduler), arena, &task.spec, &context, &refusal);
     if (chosen)

@@ -26,6 +26,6 @@ struct why_input {
 void why_explain(struct arena *arena, const struct why_input *input, cJSON *document);
 
 /* Adds the members "proplets" and "scheduler" of a Task that is to be scheduled. Returns the Proplet that the scheduler
- * would choose, NULL: none. scheduler: a name of SCHEDULER_NAMES. */
+ * would choose, of a broadcast all that fit, with commas; NULL: none. scheduler: a name of SCHEDULER_NAMES. */
 const char *why_schedule(struct arena *arena, const cJSON *object, const struct snapshot *snapshot,
                          const char *scheduler, cJSON *document);
