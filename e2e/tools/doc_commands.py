@@ -10,19 +10,24 @@ A here-document goes on up to its word. ```console {skip: reason} is counted and
 The front matter says what is there when a page begins, `world:`
     standalone    `make demo KEEP=1`, in a shell that has read build/e2e/demo.env
     cluster       the same with CLUSTER=1
-    none          a shell with the programs of build/bin
-The commands of a page run in one shell. Its home is an empty folder with a link to config/.
+    none          a shell with the programs of build/bin; the page may begin and end a demo itself
+The commands of a page run in one shell. Its home is an empty folder with links to config/, rbac/, build/ and e2e/, and
+`make` uses the Makefile of the checkout.
 """
 
+import contextlib
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TIMEOUT_S = 120
+KEPT = ROOT / "build/e2e/demo.env"  # there while a demo runs
+TIMEOUT_S = 180
 MARK = "doc-commands-end"
 WORLDS = {"none": None, "standalone": {}, "cluster": {"CLUSTER": "1"}}
 
@@ -76,7 +81,7 @@ def commands_of(lines):
 class Shell:
     def __init__(self, folder, before):
         self.process = subprocess.Popen(["bash", "--noprofile", "--norc"], cwd=folder, stdin=subprocess.PIPE, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         self.run(before)
 
     def run(self, text):
@@ -95,20 +100,27 @@ class Shell:
         return "".join(lines), None
 
     def close(self):
-        self.process.stdin.close()
-        self.process.wait(10)
+        """Also ends what the page left in the background."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired, BrokenPipeError):
+            self.process.stdin.close()
+            self.process.wait(10)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
 
 def run_page(file, commands, world):
     """Prints the first command that fails: those after it have lost their world. Returns whether all passed."""
-    before = f"export PATH={ROOT}/build/bin:$PATH"
+    before = f"export PATH={ROOT}/build/bin:$PATH; make() {{ command make --no-print-directory -C {ROOT} \"$@\"; }}"
     if WORLDS[world] is not None:
         subprocess.run(["env", "KEEP=1", *(f"{name}={value}" for name, value in WORLDS[world].items()), "e2e/demo.sh"],
                        cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        before += f"; source {ROOT}/build/e2e/demo.env"
+        before += f"; source {KEPT}"
     try:
         with tempfile.TemporaryDirectory() as folder:
-            (pathlib.Path(folder) / "config").symlink_to(ROOT / "config")
+            for name in ("build", "config", "e2e", "rbac"):
+                (pathlib.Path(folder) / name).symlink_to(ROOT / name)
             shell = Shell(folder, f"export HOME={folder}; {before}")
             for command in commands:
                 output, status = shell.run(command.text)
@@ -116,10 +128,11 @@ def run_page(file, commands, world):
                 if problem:
                     print(f"{file}:{command.line}: {problem}\n    $ {command.text}\n    expected: "
                           f"{' / '.join(command.expected)}\n    printed:  {output.strip()[:600]}")
+                    shell.close()
                     return False
             shell.close()
     finally:
-        if WORLDS[world] is not None:
+        if KEPT.exists():
             subprocess.run(["e2e/demo.sh", "stop"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return True
 
