@@ -43,7 +43,7 @@ expect_eq "assignedProplet, the name in Kubernetes" "$(field Proplet "$device" .
 # The one with an image: played by us, the proxy delivers the module when the device asks for it.
 name=$(field Task "$with_image" .metadata.name)
 image=$(field Task "$with_image" .spec.imageUrl)
-asked() { wire_messages registry/proplet .app_name | grep -qxF "\"$image\""; }
+asked() { wire_messages registry/proplet .app_name | grep -xF "\"$image\"" >/dev/null; }
 wait_for 30 "the device to ask for $image" asked
 publish registry/server "$(jq -nc --arg app "$image" --arg data "$ADDITION" \
     '{app_name: $app, chunk_idx: 0, total_chunks: 1, data: $data}')"

@@ -100,4 +100,4 @@ wait_for 60 "old and new authority to be trusted" handed_over 2
 wait_for 90 "the new authority alone" handed_over 1
 said=$(grep -E 'x509|tls: ' "$PART/asked") && fail "the API server did not trust the webhook: $said"
 webhook_is_asked >/dev/null || fail "the webhook is not asked any more"
-metrics | grep -q '^propeller_webhook_certificates_managed 1' || fail "$(metrics | grep webhook_certificates)"
+expect_eq "certificates that are managed" 1 "$(metrics | awk '$1 == "propeller_webhook_certificates_managed" { print $2 }')"
