@@ -8,5 +8,8 @@
  * what it allocates for checks is between heap_pause and heap_resume. */
 void fuzz_input(const uint8_t *bytes, size_t len);
 
+/* Bytes that every input may allocate; 1 MiB unless the target defines it. */
+size_t fuzz_base(void);
+
 /* libFuzzer's entry point, in measured.c. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
