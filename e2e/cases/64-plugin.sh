@@ -247,3 +247,10 @@ silent=$(free_port)
 spawn silent "$PYTHON_HOME/bin/python" -c "import socket, signal; server = socket.create_server(('127.0.0.1', $silent)); signal.pause()"
 wait_for 30 "the silent server" bash -c "exec 3<>/dev/tcp/127.0.0.1/$silent"
 interrupted 2 why task/early --server "http://127.0.0.1:$silent"
+
+# The broker is away: the Task has its Proplet, and its start waits.
+crash broker
+p run away --wasm "$PART/add.wasm" --input 1 --input 2 --on other --detach >/dev/null
+wait_task away scheduled
+points_to_broker() { p why task/away | grep '^What to do: Look whether the controller has a connection to the broker'; }
+wait_for 30 "the start of 'away' to be missed" points_to_broker

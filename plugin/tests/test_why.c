@@ -84,6 +84,22 @@ TEST(each_proplet_has_the_filter_that_it_fails)
     ck_assert_str_eq(text(document, "rank"), "{\"position\":1,\"waiting\":1}");
 }
 
+TEST(a_start_that_does_not_go_out_points_to_the_broker)
+{
+    const cJSON *document = explained(
+        "[" TASK("one", "",
+                 "\"phase\":\"scheduled\",\"scheduledAt\":\"2027-01-15T07:59:48.5Z\"") "]",
+        "[]");
+
+    /* 1,800,000,000 s are 2027-01-15T08:00:00Z */
+    ck_assert_str_eq(text(document, "message"), "\", but the start has not gone out for 11 s\"");
+    ck_assert_ptr_nonnull(strstr(text(document, "remedy"), "broker"));
+    document = explained(
+        "[" TASK("one", "", "\"phase\":\"scheduled\",\"scheduledAt\":\"2027-01-15T07:59:51Z\"") "]",
+        "[]");
+    ck_assert_str_eq(text(document, "message"), "\"\"");
+}
+
 TEST(a_broadcast_is_for_all_that_fit)
 {
 #define PROPLET(name, more)                                                                        \

@@ -7,6 +7,8 @@
 #include "common/base/str.h"
 #include "plugin/view/state.h"
 
+/* A start goes out within this time of the choice, where the broker is there. */
+#define START_US (INT64_C(10) * 1000000)
 #define MAX_DEPTH 20
 #define MAX_ROWS 500
 
@@ -117,6 +119,24 @@ static void add_dependencies(struct arena *arena, const struct snapshot *snapsho
     }
 }
 
+/* The status does not say that the broker is away, since each Task would need a write for that. */
+static void explain_start(struct arena *arena, const struct why_input *input, cJSON *document)
+{
+    const cJSON *status = json_get(input->object, "status");
+    int64_t scheduled_us = input->now_us;
+
+    rfc3339_parse(json_string(json_get(status, "scheduledAt"), ""), &scheduled_us);
+    if (json_get(status, "startedAt") || input->now_us - scheduled_us < START_US)
+        return;
+    json_set_string(document, "message",
+                    arena_printf(arena, "%s, but the start has not gone out for %lld s",
+                                 json_string(json_get(document, "message"), ""),
+                                 (long long)((input->now_us - scheduled_us) / 1000000)));
+    json_set_string(document, "remedy",
+                    "Look whether the controller has a connection to the broker: its log, mqtt in "
+                    "/readyz, or kubectl propeller check.");
+}
+
 static void explain_task(struct arena *arena, const struct why_input *input, cJSON *document)
 {
     const cJSON *status = json_get(input->object, "status");
@@ -129,6 +149,8 @@ static void explain_task(struct arena *arena, const struct why_input *input, cJS
     if (str_equal(phase, "pending"))
         (void)why_schedule(arena, input->object, input->snapshot, SCHEDULER_LEAST_LOADED.name,
                            document);
+    if (str_equal(phase, "scheduled"))
+        explain_start(arena, input, document);
     if (rank.waiting) {
         cJSON *told = json_set_object(document, "rank");
 
