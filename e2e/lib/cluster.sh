@@ -238,7 +238,7 @@ apiserver_ready() {
 
 k() { "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" "$@"; }
 kn() { k --namespace "$NS" "$@"; }
-PLUGIN=$ROOT/build/bin/kubectl-propeller
+PLUGIN=${PLUGIN:-$ROOT/build/bin/kubectl-propeller}
 p() { KUBECONFIG=$CLUSTER/admin.kubeconfig "$PLUGIN" "$@" --namespace "$NS"; }
 
 # api PATH [CURL-OPTION...]: GET as administrator
