@@ -97,5 +97,8 @@ void fuzz_input(const uint8_t *bytes, size_t len)
         return;
     }
     heap_pause();
-    check_answer(arena, hook, json_get(parse(arena, body, len - 1), "request"), &answer);
+    /* Members that the webhook does not read may hold a key twice. */
+    const cJSON *review;
+    if (json_parse(arena, body, len - 1, &review, NULL) == 0)
+        check_answer(arena, hook, json_get(review, "request"), &answer);
 }
