@@ -96,7 +96,7 @@ static void print_text(const struct session *session, const cJSON *document)
         output_line(stdout, "\nIt is number %lld of %lld Tasks that wait for room.",
                     (long long)json_int(json_get(rank, "position"), 0),
                     (long long)json_int(json_get(rank, "waiting"), 0));
-    if (remedy)
+    if (remedy && !str_equal(remedy, "Nothing."))
         output_line(stdout, "\nWhat to do: %s", remedy);
 }
 
