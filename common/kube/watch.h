@@ -12,8 +12,9 @@
  *                                 ^                                                     |
  *                                 +------------------ from the last version ------------+
  *
- * The first list is taken from the cache of the API server (resourceVersion=0). A later list is not
- * older than the last reported version; if the server cannot do that, the list is a fresh one.
+ * The first list is taken from the cache of the API server (resourceVersion=0), unless the options
+ * ask for the newest. A later list is not older than the last reported version; if the server
+ * cannot do that, the list is a fresh one.
  *
  * INIT, INIT_APPLY for each item, INIT_DONE: the complete set. An object that it lacks is deleted.
  * A second INIT before INIT_DONE starts the set again. INIT_KEEP: the set has an object that cannot
@@ -68,6 +69,7 @@ struct watch_options {
     const char *const *unread;
     uint32_t page_size;       /* 0: 500 */
     uint32_t watch_timeout_s; /* 0: 290, asked of the server */
+    bool newest;              /* the first list has what the caller wrote before */
 };
 
 #define WATCH_MAX_ITEM (4u << 20) /* bytes */

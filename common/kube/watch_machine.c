@@ -74,6 +74,7 @@ struct watch_machine *watch_machine_create(const struct watch_options *options, 
     struct buf field = BUF_INIT(MAX_PATH);
 
     machine->options = *options;
+    machine->start = options->newest ? LIST_FRESH : LIST_CACHED;
     machine->ns = xstrdup(options->ns ? options->ns : "");
     machine->label_selector = xstrdup(options->label_selector ? options->label_selector : "");
     if (!machine->options.page_size)

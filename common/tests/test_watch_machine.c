@@ -56,6 +56,9 @@ TEST(options_go_into_the_path)
     request("/api/v1/nodes?limit=500&resourceVersion=0");
     ck_assert_str_eq(watch_machine_resource(machine), "nodes");
 
+    watch_set_up_with(&(struct watch_options){ .kind = &KIND_NODE, .newest = true });
+    request("/api/v1/nodes?limit=500");
+
     watch_set_up_with(&(struct watch_options){ .kind = &KIND_NODE, .name = "n-1" });
     request("/api/v1/nodes?fieldSelector=metadata.name%3Dn-1&limit=500&resourceVersion=0");
     reply(LIST("", "10"), 5);

@@ -105,7 +105,9 @@ int follow(struct session *session, const struct object_ref *ref, int64_t timeou
 {
     const struct watch_options options = { .kind = ref->kind,
                                            .ns = ref->name.ns,
-                                           .name = ref->name.name };
+                                           .name = ref->name.name,
+                                           /* a cache may not know yet what `run` created */
+                                           .newest = true };
     struct mailbox box = { .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
 
     pthread_mutex_init(&box.lock, NULL);
