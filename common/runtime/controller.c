@@ -148,7 +148,7 @@ static const char *requeue(struct controller *controller, const struct reconcile
     }
 }
 
-static void reconcile_one(struct controller *controller, const struct kube_name *name)
+void controller_turn(struct controller *controller, const struct kube_name *name)
 {
     const struct controller_options *options = &controller->options;
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -178,7 +178,7 @@ static void *worker(void *ctx)
 
     while (workqueue_get(controller->queue, &name)) {
         metric_add(&active, 1, controller->options.name, NULL);
-        reconcile_one(controller, &name);
+        controller_turn(controller, &name);
         workqueue_done(controller->queue, &name);
         metric_add(&active, -1, controller->options.name, NULL);
     }

@@ -73,5 +73,7 @@ struct workqueue *controller_queue(struct controller *controller); /* borrowed *
 int controller_start(struct controller *controller, struct error *err) MUST_CHECK;
 void controller_stop(struct controller *controller); /* begins no more work */
 void controller_join(struct controller *controller); /* waits for the present work */
+/* Reconciles one more time, on this thread, after controller_join. An error is not retried. */
+void controller_turn(struct controller *controller, const struct kube_name *name);
 
 extern map_fn map_self; /* adds the object's own name */

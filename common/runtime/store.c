@@ -388,20 +388,35 @@ static struct object_list in_order(const struct object_list *list)
     return *list;
 }
 
-struct object_list store_list(struct store *store, struct arena *arena, const char *ns)
+#define ANY_CLASS SIZE_MAX
+
+static struct object_list list_where(struct store *store, struct arena *arena, const char *ns,
+                                     size_t class)
 {
     const char *key;
     void *value;
 
     pthread_rwlock_rdlock(&store->lock);
-    struct object_list *list = make_list(arena, map_len(store->entries));
+    struct object_list *list = make_list(
+        arena, class == ANY_CLASS ? map_len(store->entries) : store->class_counts[class]);
     for (size_t i = 0; map_next(store->entries, &i, &key, &value);) {
         const struct entry *entry = value;
-        if (!ns || str_equal(ns, entry->indexed.object->ns))
+        if ((!ns || str_equal(ns, entry->indexed.object->ns)) &&
+            (class == ANY_CLASS || class == entry->class))
             list->items[list->len++] = kube_object_ref(entry->indexed.object);
     }
     pthread_rwlock_unlock(&store->lock);
     return in_order(list);
+}
+
+struct object_list store_list(struct store *store, struct arena *arena, const char *ns)
+{
+    return list_where(store, arena, ns, ANY_CLASS);
+}
+
+struct object_list store_of_class(struct store *store, struct arena *arena, size_t class)
+{
+    return list_where(store, arena, NULL, class);
 }
 
 struct object_list store_find(struct store *store, struct arena *arena, const char *index,

@@ -47,6 +47,8 @@ typedef size_t store_class_fn(const cJSON *json);
 void store_count_classes(struct store *store, store_class_fn *class_of, size_t classes);
 /* Copies the count of each class; ret has room for all of them. */
 void store_class_counts(struct store *store, size_t *ret);
+/* Returns the objects of a class. */
+struct object_list store_of_class(struct store *store, struct arena *arena, size_t class);
 
 struct kube_object *store_get(struct store *store,
                               const struct kube_name *name); /* new reference or NULL */

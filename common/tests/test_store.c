@@ -273,6 +273,7 @@ static const char *counts(struct store *store)
 
 TEST(each_object_counts_in_the_class_that_it_has_now)
 {
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct store *store = make_store();
     struct kube_name key = name_of(3);
 
@@ -285,6 +286,10 @@ TEST(each_object_counts_in_the_class_that_it_has_now)
     ck_assert(!put_version(store, 1, 4)); /* older */
     put_version(store, 1, 16);
     ck_assert_str_eq(counts(store), "0000011100");
+    ck_assert_uint_eq(store_of_class(store, arena, 4).len, 0);
+    struct object_list of_six = store_of_class(store, arena, 6);
+    ck_assert_uint_eq(of_six.len, 1);
+    ck_assert_str_eq(of_six.items[0]->resource_version, "16");
     kube_object_unref(store_remove(store, &key, "20"));
     ck_assert_str_eq(counts(store), "0000011000");
     store_set_begin(store, NULL);

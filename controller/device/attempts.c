@@ -78,6 +78,15 @@ void attempts_published(struct attempts *attempts, const char *uid, int64_t numb
     pthread_mutex_unlock(&attempts->lock);
 }
 
+bool attempts_is_published(struct attempts *attempts, const char *uid)
+{
+    pthread_mutex_lock(&attempts->lock);
+    const struct attempt *attempt = map_get(attempts->by_uid, uid);
+    bool ret = attempt && attempt->published_ms;
+    pthread_mutex_unlock(&attempts->lock);
+    return ret;
+}
+
 void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
 {
     pthread_mutex_lock(&attempts->lock);

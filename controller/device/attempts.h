@@ -44,6 +44,8 @@ void attempts_chosen(struct attempts *attempts, const char *uid, int64_t number,
 /* A start takes back a stop. acknowledged_ms 0: it may be out. */
 void attempts_published(struct attempts *attempts, const char *uid, int64_t number,
                         int64_t began_ms, int64_t acknowledged_ms);
+/* Whether the broker has acknowledged the start of the current attempt. */
+bool attempts_is_published(struct attempts *attempts, const char *uid);
 void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_ended(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_deleting(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);

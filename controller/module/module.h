@@ -52,12 +52,15 @@ struct module_flags {
     int (*check)(const struct controller_settings *settings, const void *own, struct error *err);
 };
 
+typedef void last_turn_fn(void *ctx, const struct kube_name *name);
+
 /*
  * A module is a kind, or a part that several kinds use; such a part has no name, kind or reconcile.
  * The process loops over MODULES and knows none of them by name.
  *
  *  1. The caches and queues of all modules exist before the first create.
- *  2. create, start and started_leading run in the order of the list, destroy in the reverse order.
+ *  2. create, start, started_leading and stopping run in the order of the list, destroy in the
+ *     reverse order.
  */
 struct module {
     const char
@@ -76,6 +79,10 @@ struct module {
      * function returns. May be NULL. */
     void (*started_leading)(void *self);
     reconcile_fn *reconcile;
+    /* The process stops in order: the workers have ended, and this replica still holds the Lease.
+     * Calls turn(ctx, name) for each object that its successor must find up to date; reconcile runs
+     * during the call, on this thread. May be NULL. */
+    void (*stopping)(void *self, last_turn_fn *turn, void *ctx);
     /* Frees self, after all threads have stopped. May be NULL. */
     void (*destroy)(void *self);
 };

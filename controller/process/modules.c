@@ -225,6 +225,21 @@ void modules_join(struct modules *modules)
     each_controller(modules, controller_join);
 }
 
+static void last_turn(void *controller, const struct kube_name *name)
+{
+    controller_turn(controller, name);
+}
+
+void modules_hand_over(struct modules *modules)
+{
+    for (size_t i = 0; i < modules->len; i++) {
+        const struct open_module *item = &modules->items[i];
+
+        if (item->module->stopping)
+            item->module->stopping(item->self, last_turn, item->controller);
+    }
+}
+
 /* --- what modules ask the host for ------------------------------------------------------------ */
 
 struct informer *module_host_informer(const struct module_host *host, const struct kube_kind *kind)

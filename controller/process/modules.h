@@ -23,3 +23,5 @@ bool modules_all_caches(const struct modules *modules, bool (*is)(struct informe
 int modules_start(struct modules *modules, struct error *err) MUST_CHECK;
 void modules_stop(struct modules *modules); /* no new work */
 void modules_join(struct modules *modules); /* all work under way is done */
+/* After modules_join, as the leader: reconciles what the next leader must find up to date. */
+void modules_hand_over(struct modules *modules);

@@ -136,7 +136,11 @@ static void stop_modules(void *self)
 
 static void join_modules(void *self)
 {
-    modules_join(((struct process *)self)->host.modules);
+    struct process *process = self;
+
+    modules_join(process->host.modules);
+    if (module_host_leads(&process->host))
+        modules_hand_over(process->host.modules);
 }
 
 /* The next leader repeats the work of requests that are cancelled here. */

@@ -29,6 +29,7 @@ struct task_deps {
     struct bridge *bridge; /* NULL: no MQTT */
     struct workqueue *task_queue, *proplet_queue;
     struct task_owners owners;
+    bool is_stopping; /* set when the workers have ended: `running` is written without a delay */
 };
 
 /* self: struct task_deps. */

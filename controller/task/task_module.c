@@ -213,6 +213,24 @@ static void task_started_leading(void *self)
     task_room_restore(deps, timeline_now_us(deps->timeline, NULL));
 }
 
+/* A start that is out and whose `running` is not written: the next leader would take it for one that may not be out,
+ * and repeat it. */
+static void task_stopping(void *self, last_turn_fn *turn, void *ctx)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct task_deps *deps = self;
+    struct object_list scheduled =
+        store_of_class(informer_store(deps->tasks), arena, CLASS_OF_PHASE + TASK_SCHEDULED);
+
+    deps->is_stopping = true;
+    for (size_t i = 0; i < scheduled.len; i++) {
+        const struct kube_name name = kube_object_name(scheduled.items[i]);
+
+        if (attempts_is_published(deps->attempts, scheduled.items[i]->uid))
+            turn(ctx, &name);
+    }
+}
+
 static void task_destroy(void *self)
 {
     struct task_deps *deps = self;
@@ -232,6 +250,7 @@ const struct module TASK_MODULE = {
     .create = task_create,
     .started_leading = task_started_leading,
     .reconcile = task_reconcile,
+    .stopping = task_stopping,
     .destroy = task_destroy,
 };
 

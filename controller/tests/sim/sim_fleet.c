@@ -248,8 +248,6 @@ static void judge_repeat(const struct sim_run *run)
         sim_fail("the start of '%s' is repeated, which '%s' lost with its process, as its `create` "
                  "said %.1f s before",
                  run->id, device->client_id, (double)(sim_now_us() - device->created_us) / 1e6);
-    if (sim_fleet_faults.no_repeats)
-        sim_fail("the start of '%s' is repeated although nothing happened", run->id);
 }
 
 static void start(struct sim_device *device, const cJSON *message)
@@ -262,6 +260,8 @@ static void start(struct sim_device *device, const cJSON *message)
     if (verdict == DEVICE_IGNORES)
         return;
     struct sim_run *run = run_of(device, json_string(json_get(message, "id"), ""));
+    if (run->executions && sim_fleet_faults.no_repeats)
+        sim_fail("the start of '%s' is repeated although nothing happened", run->id);
     if (run->running && run->boot == device->boot)
         return;
     if (run->executions)
