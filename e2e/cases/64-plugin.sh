@@ -61,7 +61,7 @@ expect_line errors '^DeviceError: '
 p why task/bad -o json | jq -e '.phase == "failed" and (.remedy | length) > 0' >/dev/null
 
 # Labels and capabilities that no Proplet has; places in the line; dry runs write nothing.
-status 124 p "${RUN[@]}" -l site=roof --timeout 3s
+status 124 p "${RUN[@]}" -l site=roof --timeout 6s
 expect_line errors 'NoCandidates: none of 2 Proplets fits: .*lack label site=roof'
 p run gpu --wasm "$PART/add.wasm" --function add --capability gpu --detach >/dev/null
 wait_condition tasks gpu Scheduled '^False NoCandidates'
