@@ -44,6 +44,8 @@ DASHBOARDS = {
             ("Tasks", "Tasks by phase.", "short", [("max by (phase) (propeller_tasks)", "{{phase}}")]),
             ("Tasks that wait", "Tasks that wait, by reason. The reference of reasons says what to do.", "short",
              [("max by (reason) (propeller_tasks_waiting)", "{{reason}}")]),
+            ("Oldest wait", "Time for which the oldest Task waits that no Proplet takes.", "s",
+             [("max(propeller_tasks_oldest_wait_seconds)", "oldest")]),
             ("Runs that ended", "Runs per second, by outcome.", "ops", rate("propeller_task_runs_total", "outcome")),
             ("Attempts that failed", "Failed attempts per second, by reason.", "ops",
              [(f'sum by (reason) (rate(propeller_task_attempts_total{{outcome="failed"}}{RATE}))', "{{reason}}")]),

@@ -14,6 +14,7 @@
 struct wait_entry {
     struct wait_group *group;
     int64_t rank; /* lower is first */
+    int64_t since_us;
     size_t at;    /* in the group's heap, if it waits */
     char *called; /* key of the Proplet; NULL: it waits */
     char name[];
@@ -94,15 +95,17 @@ static void wait_group_free(void *value)
     free(group);
 }
 
-static struct wait_entry *wait_entry_create(struct wait_group *group, const char *name,
-                                            int64_t rank)
+static struct wait_entry *wait_entry_create(struct wait_group *group,
+                                            const struct wait_seeker *seeker)
 {
+    const char *name = seeker->name->name;
     size_t size = strlen(name) + 1;
     struct wait_entry *entry = xcalloc(1, sizeof(*entry) + size);
 
     memcpy(entry->name, name, size);
     entry->group = group;
-    entry->rank = rank;
+    entry->rank = seeker->rank;
+    entry->since_us = seeker->since_us;
     return entry;
 }
 
@@ -332,7 +335,7 @@ static void add(struct wait_list *list, const struct wait_seeker *seeker, const 
     space->waiting++;
     drop(list, seeker->name, key, ret);
 
-    struct wait_entry *entry = wait_entry_create(group, seeker->name->name, seeker->rank);
+    struct wait_entry *entry = wait_entry_create(group, seeker);
     map_set(list->entries, key, entry);
     wait_group_add(group, entry);
 }
@@ -410,6 +413,22 @@ uint64_t wait_list_sequence(struct wait_list *list)
     uint64_t sequence = list->sequence;
     pthread_mutex_unlock(&list->lock);
     return sequence;
+}
+
+int64_t wait_list_oldest_us(struct wait_list *list)
+{
+    int64_t oldest_us = 0;
+    const char *key;
+    void *value;
+
+    pthread_mutex_lock(&list->lock);
+    for (size_t i = 0; map_next(list->entries, &i, &key, &value);) {
+        const struct wait_entry *entry = value;
+        if (!oldest_us || entry->since_us < oldest_us)
+            oldest_us = entry->since_us;
+    }
+    pthread_mutex_unlock(&list->lock);
+    return oldest_us;
 }
 
 int64_t wait_list_kept(struct wait_list *list, const char *proplet, const struct kube_name *task)

@@ -39,6 +39,7 @@ struct wait_seeker {
     const struct kube_name *name;
     const cJSON *task; /* the object's tree */
     int64_t rank;
+    int64_t since_us; /* since when it waits, wall clock */
 };
 
 /* Why no Proplet takes it. */
@@ -81,6 +82,8 @@ size_t wait_list_call(struct wait_list *list, struct arena *arena, const char *n
 /* The same where no Task waits, without the candidate; false: one does, and nothing was done. */
 bool wait_list_call_nobody(struct wait_list *list, const char *ns);
 size_t wait_list_len(struct wait_list *list, const char *ns); /* waiting, not called */
+/* Returns since when the Task waits that waits longest, of all namespaces. 0: none waits. It walks all of them. */
+int64_t wait_list_oldest_us(struct wait_list *list);
 /* For what is done to all who wait, at most once an interval: 0 if it is due, and from now on it is
  * not; otherwise in how many ms it is. */
 uint32_t wait_list_quiet_ms(struct wait_list *list, const char *ns, int64_t now_ms,

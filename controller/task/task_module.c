@@ -83,6 +83,11 @@ static struct metric OLDEST = {
     .name = "propeller_mail_oldest_seconds",
     .help = "Age of the oldest message of a device that is not written to a status yet.",
 };
+static struct metric WAITED = {
+    .type = METRIC_GAUGE,
+    .name = "propeller_tasks_oldest_wait_seconds",
+    .help = "Time for which the oldest Task waits that no Proplet takes; 0 without one.",
+};
 static struct metric HELD = {
     .type = METRIC_GAUGE,
     .name = "propeller_mail_held",
@@ -107,7 +112,14 @@ static bool is_known(void *ctx, const char *uid)
     return store_name_of_uid(ctx, uid, &name);
 }
 
-/* Every tick: the gauges of messages that are not written yet, and the end of those whose Task is gone. */
+static int64_t seconds_since(const struct task_deps *deps, int64_t since_us)
+{
+    int64_t now_us = timeline_now_us(deps->timeline, NULL);
+
+    return since_us && since_us < now_us ? (now_us - since_us) / 1000000 : 0;
+}
+
+/* Every tick: the gauges that cost a walk, and the end of messages whose Task is gone. */
 static void tend_inbox(void *self)
 {
     const struct task_deps *deps = self;
@@ -118,6 +130,7 @@ static void tend_inbox(void *self)
     oldest_ms = mailbox_oldest_ms(deps->mailbox);
     int64_t age_ms = oldest_ms ? clock_monotonic_ms(deps->clock) - oldest_ms : 0;
     metric_set(&OLDEST, (double)age_ms / 1000, NULL);
+    metric_set(&WAITED, (double)seconds_since(deps, wait_list_oldest_us(deps->waiting)), NULL);
     metric_set(
         &STRANGERS,
         (double)strangers_count(fleet_strangers(deps->fleet), clock_monotonic_ms(deps->clock)),

@@ -47,7 +47,7 @@ struct placement task_placement(struct arena *arena, const cJSON *task)
     return ret;
 }
 
-static int64_t since_us(const struct task_status *status, int64_t created_us, int64_t now_us)
+int64_t task_waits_since_us(const struct task_status *status, int64_t created_us, int64_t now_us)
 {
     const cJSON *scheduled = condition_get(status->conditions, "Scheduled");
 
@@ -62,7 +62,8 @@ static int64_t since_us(const struct task_status *status, int64_t created_us, in
 
 int64_t task_wait_rank(const struct task *task, int64_t created_us, int64_t now_us)
 {
-    return wait_rank(since_us(&task->status, created_us, now_us), task_priority(&task->spec));
+    return wait_rank(task_waits_since_us(&task->status, created_us, now_us),
+                     task_priority(&task->spec));
 }
 
 bool task_waits_for_room(const struct task_status *status)

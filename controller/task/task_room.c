@@ -79,6 +79,13 @@ static void pass_on(const struct task_deps *deps, struct arena *arena,
         offer(deps, arena, &release->proplet, release->group);
 }
 
+static struct wait_seeker seeker_of(const struct kube_name *name, const cJSON *json,
+                                    const struct task *task, int64_t created_us, int64_t now_us)
+{
+    return (struct wait_seeker){ name, json, task_wait_rank(task, created_us, now_us),
+                                 task_waits_since_us(&task->status, created_us, now_us) };
+}
+
 static void restore(const struct task_deps *deps, const struct kube_object *object, int64_t now_us)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -93,7 +100,7 @@ static void restore(const struct task_deps *deps, const struct kube_object *obje
         return;
 
     const struct kube_name name = kube_object_name(object);
-    const struct wait_seeker seeker = { &name, json, task_wait_rank(&task, created_us, now_us) };
+    const struct wait_seeker seeker = seeker_of(&name, json, &task, created_us, now_us);
     (void)wait_list_enter(deps->waiting, &seeker, NULL, wait_list_sequence(deps->waiting), &none);
 }
 
@@ -110,15 +117,6 @@ void task_room_restore(const struct task_deps *deps, int64_t now_us)
 
         task_room_offer(deps, arena, &name);
     }
-}
-
-static struct wait_seeker seeker_of(const struct reconcile *rc, const cJSON *json,
-                                    const struct task_observed *observed)
-{
-    return (struct wait_seeker){ .name = &rc->name,
-                                 .task = json,
-                                 .rank = task_wait_rank(&observed->task, observed->created_us,
-                                                        observed->now_us) };
 }
 
 static struct candidate count(const struct task_deps *deps, struct reconcile *rc,
@@ -155,7 +153,8 @@ static bool look_where_called(const struct task_deps *deps, struct reconcile *rc
 static bool join(const struct task_deps *deps, struct reconcile *rc,
                  const struct candidate_set *set, const cJSON *json, struct task_observed *observed)
 {
-    const struct wait_seeker seeker = seeker_of(rc, json, observed);
+    const struct wait_seeker seeker = seeker_of(&rc->name, json, &observed->task, observed->created_us,
+                                                observed->now_us);
     struct schedule_refusal *refusal = arena_new(rc->arena, struct schedule_refusal);
 
     if (!str_is_empty(observed->task.status.assigned_proplet) ||
@@ -196,7 +195,8 @@ bool task_room_wait(const struct task_deps *deps, struct reconcile *rc, const cJ
                     const struct task_observed *observed, const struct task_plan *plan,
                     uint64_t sequence)
 {
-    const struct wait_seeker seeker = seeker_of(rc, json, observed);
+    const struct wait_seeker seeker = seeker_of(&rc->name, json, &observed->task, observed->created_us,
+                                                observed->now_us);
     const struct wait_told told = { plan->refusal, observed->candidates_version };
     struct wait_release release;
 

@@ -48,7 +48,7 @@ static struct kube_name name_of(const char *ns, const char *name)
 static bool enter_as_of(uint64_t sequence, const char *name, const char *task, int64_t rank)
 {
     const struct kube_name key = name_of("ns", name);
-    const struct wait_seeker seeker = { &key, parsed(arena, task), rank };
+    const struct wait_seeker seeker = { &key, parsed(arena, task), rank, 0 };
 
     return wait_list_enter(list, &seeker, &TOLD, sequence, &release);
 }
@@ -217,7 +217,7 @@ TEST(who_enters_again_gives_its_place_to_another_group)
 static bool join(const char *name, const char *task, int64_t rank, uint64_t version)
 {
     const struct kube_name key = name_of("ns", name);
-    const struct wait_seeker seeker = { &key, parsed(arena, task), rank };
+    const struct wait_seeker seeker = { &key, parsed(arena, task), rank, 0 };
     struct schedule_refusal refusal;
 
     if (!wait_list_join(list, &seeker, version, arena, &refusal))
@@ -263,7 +263,7 @@ TEST(who_is_called_looks_at_its_place_and_does_not_join)
 TEST(who_waited_before_this_process_is_called_and_joined_by_nobody)
 {
     const struct kube_name old = name_of("ns", "old");
-    const struct wait_seeker seeker = { &old, parsed(arena, ANY), 1 };
+    const struct wait_seeker seeker = { &old, parsed(arena, ANY), 1, 0 };
 
     ck_assert(wait_list_enter(list, &seeker, NULL, wait_list_sequence(list), &release));
     ck_assert(!join("new", ANY, 2, 0));
@@ -301,12 +301,26 @@ TEST(namespaces_do_not_know_each_other)
     const struct kube_name other = name_of("other", "one");
     struct kube_name *called;
 
-    const struct wait_seeker seeker = { &other, parsed(arena, ANY), 1 };
+    const struct wait_seeker seeker = { &other, parsed(arena, ANY), 1, 0 };
     ck_assert(wait_list_enter(list, &seeker, &TOLD, wait_list_sequence(list), &release));
     ck_assert_str_eq(call(), "");
     ck_assert_uint_eq(wait_list_len(list, "ns"), 0);
     ck_assert_uint_eq(wait_list_call(list, arena, "other", &alpha, 0, &called), 1);
     ck_assert_int_eq(kept_for_others("one"), 0); /* of ns/alpha */
+}
+
+TEST(the_oldest_is_the_one_that_waits_longest_whatever_its_rank)
+{
+    struct kube_name names[] = { name_of("ns", "one"), name_of("other", "two") };
+    const struct wait_seeker seekers[] = { { &names[0], parsed(arena, ANY), 1, 900 },
+                                           { &names[1], parsed(arena, ANY), 2, 300 } };
+
+    ck_assert_int_eq(wait_list_oldest_us(list), 0);
+    for (size_t i = 0; i < ARRAY_LEN(seekers); i++)
+        ck_assert(wait_list_enter(list, &seekers[i], &TOLD, wait_list_sequence(list), &release));
+    ck_assert_int_eq(wait_list_oldest_us(list), 300);
+    wait_list_leave(list, &names[1], &release);
+    ck_assert_int_eq(wait_list_oldest_us(list), 900);
 }
 
 TEST(proplet_without_a_limit_calls_all_in_some_calls)
@@ -366,7 +380,7 @@ static void *work(void *arg)
 
     for (int i = 0; i < TASKS_EACH; i++) {
         const struct kube_name key = name_of("ns", arena_printf(own, "%s-%d", prefix, i));
-        const struct wait_seeker seeker = { &key, parsed(own, ANY), i };
+        const struct wait_seeker seeker = { &key, parsed(own, ANY), i, 0 };
         struct schedule_refusal said;
         while (!wait_list_join(list, &seeker, TOLD.version, own, &said) &&
                !wait_list_enter(list, &seeker, &TOLD, wait_list_sequence(list), &ignored))
