@@ -104,6 +104,24 @@ DASHBOARDS = {
              rate("propeller_training_participants_total", "status")),
         ],
     }),
+    "standalone": ("Propeller: standalone server", {
+        "API": [
+            ("Requests", "Requests per second, by verb; those of the controller in the same process too.", "ops",
+             rate("apiserver_request_total", "verb")),
+            ("Answers", "Requests per second, by the status of the answer.", "ops", rate("apiserver_request_total", "code")),
+            ("Latency", "Time from a request to its answer.", "s", quantiles("apiserver_request_duration_seconds", "verb")),
+            ("Watches", "Watches that are open, by resource.", "short",
+             [("sum by (resource) (apiserver_longrunning_requests)", "{{resource}}")]),
+        ],
+        "Store": [
+            ("Objects", "Stored objects, by resource.", "short", [("max by (resource) (propeller_store_objects)", "{{resource}}")]),
+            ("Size", "Size of the files of the store.", "bytes", [("max by (file) (propeller_store_bytes)", "{{file}}")]),
+            ("Free space", "Free bytes of the file system that has the store.", "bytes",
+             [("min(propeller_store_free_bytes)", "free")]),
+            ("Commit", "Time that the disk takes to make writes durable.", "s", quantiles("propeller_store_commit_seconds")),
+            ("Readable", "0 while a part of the store cannot be read.", "short", [("min(propeller_store_readable)", "readable")]),
+        ],
+    }),
 }
 
 

@@ -3,12 +3,28 @@
 #include <stdlib.h>
 
 #include "common/base/alloc.h"
+#include "common/base/log.h"
 #include "common/base/str.h"
+#include "common/runtime/metrics.h"
 #include "standalone/api/call.h"
 #include "standalone/api/collector.h"
 #include "standalone/schema/absent.h"
 
 #define COLLECTOR_RETRY_MS 1000
+
+/* Names and labels of kube-apiserver. */
+static struct metric REQUESTS = {
+    .type = METRIC_COUNTER,
+    .name = "apiserver_request_total",
+    .help = "Number of requests to the API of this process, also those of its controller.",
+    .labels = { "verb", "resource", "code" },
+};
+static struct metric DURATIONS = {
+    .type = METRIC_HISTOGRAM,
+    .name = "apiserver_request_duration_seconds",
+    .help = "Time from a request to its answer; of a watch the time until it begins.",
+    .labels = { "verb", "resource" },
+};
 
 struct api *api_create(const struct api_options *options)
 {
@@ -42,18 +58,19 @@ int api_start_collector(struct api *api, struct error *err)
 static const struct {
     const char *method;
     bool named; /* the path has a name */
-    const char *verb;
+    const char *verb; /* of RBAC */
+    const char *name; /* in metrics */
     int (*function)(struct api_call *call);
 } VERBS[] = {
-    { "GET", true, "get", call_get },
-    { "GET", false, "list", call_list },
-    { "HEAD", true, "get", call_get },
-    { "HEAD", false, "list", call_list },
-    { "POST", false, "create", call_create },
-    { "PUT", true, "update", call_update },
-    { "PATCH", true, "patch", call_patch },
-    { "DELETE", true, "delete", call_delete },
-    { "DELETE", false, "deletecollection", call_delete_collection },
+    { "GET", true, "get", "GET", call_get },
+    { "GET", false, "list", "LIST", call_list },
+    { "HEAD", true, "get", "GET", call_get },
+    { "HEAD", false, "list", "LIST", call_list },
+    { "POST", false, "create", "POST", call_create },
+    { "PUT", true, "update", "PUT", call_update },
+    { "PATCH", true, "patch", "PATCH", call_patch },
+    { "DELETE", true, "delete", "DELETE", call_delete },
+    { "DELETE", false, "deletecollection", "DELETECOLLECTION", call_delete_collection },
 };
 
 /* A watch of one object by its path is a get. */
@@ -212,10 +229,37 @@ void api_refuse(struct arena *arena, int code, const char *reason, const char *m
     (void)call_fail(&call, code, reason, "%s", message);
 }
 
+/* Only known methods are labels, since a client may send any. */
+static const char *metric_verb(const struct api_call *call)
+{
+    if (call->route.type != ROUTE_OBJECTS)
+        return str_equal(call->request->method, "GET") ? "GET" : "other";
+    if (api_is_watch(call))
+        return "WATCH";
+    for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
+        if (str_equal(VERBS[i].method, call->request->method) &&
+            VERBS[i].named == (bool)*call->route.name)
+            return VERBS[i].name;
+    }
+    return "other";
+}
+
+static void count_request(const struct api_call *call, int64_t began_ms)
+{
+    const char *verb = metric_verb(call);
+    const char *resource = call->resource ? call->resource->kind.plural : "";
+    char code[24];
+
+    metric_add(&REQUESTS, 1, verb, resource, log_int(call->reply->status, code), NULL);
+    metric_observe(&DURATIONS, (double)(clock_monotonic_ms(&CLOCK_SYSTEM) - began_ms) / 1000, verb,
+                   resource, NULL);
+}
+
 void api_handle(struct api *api, struct arena *arena, const struct api_request *request,
                 struct api_reply *ret)
 {
     struct api_call call = { .api = api, .arena = arena, .request = request, .reply = ret };
+    int64_t began_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     struct error err;
 
     *ret = (struct api_reply){ 0 };
@@ -226,4 +270,5 @@ void api_handle(struct api *api, struct arena *arena, const struct api_request *
         (void)api_handle_objects(&call);
     else
         (void)call_document(&call);
+    count_request(&call, began_ms);
 }

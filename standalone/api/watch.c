@@ -6,6 +6,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/str.h"
+#include "common/runtime/metrics.h"
 #include "standalone/api/present.h"
 #include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
@@ -25,6 +26,13 @@ enum watch_state {
     WATCH_STARTING, /* initial events are told */
     WATCH_RUNNING,
     WATCH_ENDED,
+};
+
+static struct metric WATCHES = {
+    .type = METRIC_GAUGE,
+    .name = "apiserver_longrunning_requests",
+    .help = "Number of watches that are open.",
+    .labels = { "verb", "resource" },
 };
 
 struct watch_notify {
@@ -57,6 +65,7 @@ struct api_watch {
     int64_t next_bookmark_ms, end_ms;
     struct buf line; /* the one that is made; empty between two calls */
     struct watch_notify *_Atomic notify;
+    bool is_counted; /* in the gauge */
 };
 
 static void watch_on_notify(void *ctx)
@@ -81,6 +90,8 @@ void api_watch_close(struct api_watch *watch)
 {
     if (!watch)
         return;
+    if (watch->is_counted)
+        metric_add(&WATCHES, -1, "WATCH", watch->resource->kind.plural, NULL);
     kv_watch_close(watch->events);
     arena_destroy(watch->page_arena);
     arena_destroy(watch->arena);
@@ -415,5 +426,7 @@ int call_watch(struct api_call *call)
     call->reply->status = 200;
     call->reply->content_type = "application/json";
     call->reply->watch = watch;
+    watch->is_counted = true;
+    metric_add(&WATCHES, 1, "WATCH", watch->resource->kind.plural, NULL);
     return 0;
 }

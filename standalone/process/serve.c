@@ -14,6 +14,7 @@
 #include "standalone/api/api.h"
 #include "standalone/process/data_dir.h"
 #include "standalone/process/init.h"
+#include "standalone/process/store_metrics.h"
 #include "standalone/schema/resource.h"
 #include "standalone/server/in_process.h"
 #include "standalone/server/server.h"
@@ -205,8 +206,18 @@ static int check_store(void *ctx, char *why, size_t size)
 }
 
 /* It calls the API of this process: no connection, credentials or certificate, so that no clock matters. */
-static int run_controller(const struct world *world, struct error *err)
+static int run_controller(struct arena *arena, const struct standalone_settings *settings,
+                          const struct world *world, struct error *err)
 {
+    struct store_metrics metrics = {
+        .kv = world->kv,
+        .resources = world->resources,
+        .path = data_dir_path(arena, settings->data_dir, DATA_DIR_STORE),
+    };
+    const struct runnable store = {
+        .name = "store", .group = RUN_SERVERS, .self = &metrics, .tick = store_metrics_report
+    };
+
     struct in_process self = { .api = world->api,
                                .user = { .name = CONTROLLER, .role = ROLE_ADMIN },
                                .user_agent = version_user_agent() };
@@ -215,10 +226,11 @@ static int run_controller(const struct world *world, struct error *err)
     process.config = kube_config_create_in_process(&api);
 
     int r = process_create(&process, err);
-    if (r == 0)
+    if (r == 0) {
         health_add_check(process.host.health, "store", check_store, world->kv);
-    if (r == 0)
+        manager_add(process.host.manager, &store);
         r = manager_run(process.host.manager, err);
+    }
     process_destroy(&process); /* and its arena, with the settings */
     return r;
 }
@@ -265,5 +277,5 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, s
     warn_of_kubeconfig(arena, settings);
     if (!settings->controller)
         return run_alone(err);
-    return run_controller(&world, err);
+    return run_controller(arena, settings, &world, err);
 }

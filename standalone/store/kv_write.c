@@ -6,6 +6,7 @@
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
 #include "common/base/log.h"
+#include "common/runtime/metrics.h"
 #include "standalone/store/kv_internal.h"
 
 /* Writes of one transaction, that is of one sync; those of the largest texts are 12 MiB. */
@@ -17,6 +18,12 @@
  * always one of them. 4 and 16 MiB. */
 #define LOG_FRAMES 1000
 #define LOG_MAX_FRAMES 4000
+
+static struct metric COMMITS = {
+    .type = METRIC_HISTOGRAM,
+    .name = "propeller_store_commit_seconds",
+    .help = "Time that the disk takes to make writes durable.",
+};
 
 struct kv_write { /* of who waits for it */
     struct kv_write *next;
@@ -300,8 +307,13 @@ static int apply_all(struct kv *kv, struct group *group, struct error *err)
         r = kv_run(&kv->writer, KV_BEGIN_WRITE, err);
     for (struct kv_write *write = group->first; r == 0 && write; write = write->next)
         r = apply(kv, group, write->change, err);
-    /* The log is synced in here. */
-    return r < 0 ? r : kv_run(&kv->writer, KV_COMMIT, err);
+    if (r < 0)
+        return r;
+
+    int64_t began_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    r = kv_run(&kv->writer, KV_COMMIT, err); /* the log is synced in here */
+    metric_observe(&COMMITS, (double)(clock_monotonic_ms(&CLOCK_SYSTEM) - began_ms) / 1000, NULL);
+    return r;
 }
 
 /* Nothing of it is there. */
