@@ -111,10 +111,18 @@ FORCE:
 # Hold these files.
 $(OUT)/common/schema/crds.o: $(wildcard crds/*.yaml)
 $(OUT)/standalone/schema/bundle.o: build/documents
+$(OUT)/plugin/commands/explain.o: build/explain.json
 
 # What propeller-standalone serves as bytes, the same in all flavours; whole or not there.
 build/documents: standalone/schema/documents.py standalone/schema/kinds.yaml standalone/schema/builtin.json \
                  crds/crds.def $(wildcard crds/*.yaml)
+	@mkdir -p $(@D)
+	@echo "  GEN     $@"
+	@python3 -B $< >$@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
+
+# What `kubectl propeller explain` says of conditions, alerts and metrics. Sources of metrics are all that declare one.
+build/explain.json: plugin/explain/tables.py docs/tools/metrics.py docs/reference/conditions.md docs/how-to/monitor.md \
+                    config/metrics/rules.yaml $(shell grep -rl --include=*.c 'struct metric ' common controller certs webhook standalone)
 	@mkdir -p $(@D)
 	@echo "  GEN     $@"
 	@python3 -B $< >$@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }

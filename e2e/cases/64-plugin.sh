@@ -180,7 +180,8 @@ p uncordon worker >/dev/null
 p version -o json | jq -e '[.programs[].object] | index("kubectl-propeller") != null and index("API server") != null' >/dev/null
 p check --system-namespace "$SYSTEM_NS" -o json >"$PART/output" || true
 jq -e '[.checks[] | select(.object == "proplets" and .result == "finding" and (.message | test("mistyped")))] | length == 1' "$PART/output" >/dev/null
-expect_eq "explain" "NoProplet" "$("$PLUGIN" explain NoProplet -o json | jq -r '.reasons[0].reason')"
+expect_eq "explain" "reason,condition,alert,metric" "$("$PLUGIN" explain NoProplet Ready PropellerNoLeader \
+    propeller_tasks -o json | jq -r '[.entries[].type] | join(",")')"
 
 # Completion: commands, kinds and names.
 completed() { KUBECONFIG=$CLUSTER/admin.kubeconfig "$PLUGIN" completion words -- "$@" | grep -v '^:' | paste -sd,; }
