@@ -397,8 +397,8 @@ static struct object_list list_where(struct store *store, struct arena *arena, c
     void *value;
 
     pthread_rwlock_rdlock(&store->lock);
-    struct object_list *list = make_list(
-        arena, class == ANY_CLASS ? map_len(store->entries) : store->class_counts[class]);
+    struct object_list *list =
+        make_list(arena, class == ANY_CLASS ? map_len(store->entries) : store->class_counts[class]);
     for (size_t i = 0; map_next(store->entries, &i, &key, &value);) {
         const struct entry *entry = value;
         if ((!ns || str_equal(ns, entry->indexed.object->ns)) &&

@@ -471,8 +471,7 @@ int task_observe(const struct task_deps *deps, struct reconcile *rc,
         .max_result_bytes = (size_t)deps->settings->max_result_bytes,
         .stop_timeout_ms = deps->settings->stop_timeout_ms,
         .start_confirm_ms = deps->settings->start_confirm_ms,
-        .running_write_delay_ms =
-            deps->is_stopping ? 0 : deps->settings->running_write_delay_ms,
+        .running_write_delay_ms = deps->is_stopping ? 0 : deps->settings->running_write_delay_ms,
         .pod_start_ms = deps->settings->pod_start_ms,
         .now_ms = clock_monotonic_ms(rc->clock),
     };

@@ -153,8 +153,8 @@ static bool look_where_called(const struct task_deps *deps, struct reconcile *rc
 static bool join(const struct task_deps *deps, struct reconcile *rc,
                  const struct candidate_set *set, const cJSON *json, struct task_observed *observed)
 {
-    const struct wait_seeker seeker = seeker_of(&rc->name, json, &observed->task, observed->created_us,
-                                                observed->now_us);
+    const struct wait_seeker seeker =
+        seeker_of(&rc->name, json, &observed->task, observed->created_us, observed->now_us);
     struct schedule_refusal *refusal = arena_new(rc->arena, struct schedule_refusal);
 
     if (!str_is_empty(observed->task.status.assigned_proplet) ||
@@ -195,8 +195,8 @@ bool task_room_wait(const struct task_deps *deps, struct reconcile *rc, const cJ
                     const struct task_observed *observed, const struct task_plan *plan,
                     uint64_t sequence)
 {
-    const struct wait_seeker seeker = seeker_of(&rc->name, json, &observed->task, observed->created_us,
-                                                observed->now_us);
+    const struct wait_seeker seeker =
+        seeker_of(&rc->name, json, &observed->task, observed->created_us, observed->now_us);
     const struct wait_told told = { plan->refusal, observed->candidates_version };
     struct wait_release release;
 

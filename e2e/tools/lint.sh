@@ -46,7 +46,7 @@ controller/<kind>     common/base/ common/json/ common/api/ common/kube/ common/
 controller/process    common/base/ common/kube/ common/runtime/ common/api/names.h certs/ controller/module/ controller/cache/catch_up.h controller/shared/options.h
 controller            common/base/ common/json/ common/runtime/program.h controller/process/
 webhook               common/base/ common/json/ common/schema/ common/net/ common/api/ common/kube/object.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
-standalone/store       common/base/ common/runtime/thread.h
+standalone/store       common/base/ common/runtime/metrics.h common/runtime/thread.h
 standalone/schema      common/base/ common/json/ common/schema/ common/api/ common/kube/object.h
 standalone/patch       common/base/ common/json/ common/schema/ common/kube/object.h standalone/schema/
 standalone/api         common/base/ common/json/ common/schema/ common/api/ common/kube/ common/runtime/thread.h common/runtime/metrics.h standalone/store/ standalone/schema/ standalone/patch/
@@ -57,7 +57,7 @@ standalone             common/base/ common/json/ common/runtime/program.h standa
 plugin/cli            common/base/ common/json/ common/api/kinds.h common/kube/ common/runtime/options.h
 plugin/view           common/base/ common/json/ common/api/kinds.h common/kube/
 plugin/why            common/base/ common/json/ common/api/ common/kube/object.h common/runtime/store.h controller/scheduler/ controller/task/task_placement.h plugin/view/
-plugin/commands       common/base/ common/json/ common/api/ common/kube/ controller/scheduler/scheduler.h controller/federated/model_store.h controller/task/task_placement.h plugin/cli/ plugin/view/ plugin/why/
+plugin/commands       common/base/ common/json/ common/api/ common/schema/embedded.h common/kube/ controller/scheduler/scheduler.h controller/federated/model_store.h controller/task/task_placement.h plugin/cli/ plugin/view/ plugin/why/
 plugin                common/base/ common/json/ plugin/cli/ plugin/commands/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 bench                 common/ controller/ webhook/ standalone/store/kv.h

@@ -24,6 +24,7 @@ static const struct {
 
 /* An array of entries: conditions, alerts and metrics (plugin/explain/tables.py). */
 EMBED(explain_bytes, "build/explain.json");
+static const struct embedded OTHERS = { "build/explain.json", explain_bytes, explain_bytes_end };
 
 static void add_reason(const struct reason_row *reason, cJSON *entries)
 {
@@ -46,8 +47,7 @@ static const cJSON *entries_of(struct arena *arena)
 {
     const cJSON *others = NULL;
     cJSON *ret = json_array(arena);
-    int r =
-        json_parse(arena, explain_bytes, (size_t)(explain_bytes_end - explain_bytes), &others, NULL);
+    int r = json_parse(arena, OTHERS.text, (size_t)(OTHERS.end - OTHERS.text), &others, NULL);
 
     assert(r == 0); /* this repository's own file */
     for (enum reason reason = REASON_NONE + 1; reason < REASON_OTHER; reason++)

@@ -57,7 +57,7 @@ int api_start_collector(struct api *api, struct error *err)
 
 static const struct {
     const char *method;
-    bool named; /* the path has a name */
+    bool named;       /* the path has a name */
     const char *verb; /* of RBAC */
     const char *name; /* in metrics */
     int (*function)(struct api_call *call);

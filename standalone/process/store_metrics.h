@@ -5,7 +5,7 @@
 #include "standalone/store/kv.h"
 
 struct store_metrics {
-    struct kv *kv;                     /* borrowed, as all members */
+    struct kv *kv; /* borrowed, as all members */
     const struct resources *resources;
     const char *path; /* of the file of the store; its log is beside it */
 };

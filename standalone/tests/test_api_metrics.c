@@ -12,8 +12,8 @@ static void expect_line(const char *line)
     struct buf text = BUF_INIT(METRICS_MAX_TEXT);
 
     ck_assert(metrics_write(&text));
-    ck_assert_msg(strstr(buf_string(&text), arena_printf(test_arena, "\n%s\n", line)), "no '%s' in %s",
-                  line, buf_string(&text));
+    ck_assert_msg(strstr(buf_string(&text), arena_printf(test_arena, "\n%s\n", line)),
+                  "no '%s' in %s", line, buf_string(&text));
     buf_release(&text);
 }
 
