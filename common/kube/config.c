@@ -245,6 +245,8 @@ int kube_config_load_with(const struct kube_config_options *options, struct kube
         const char *dir = options->service_account_dir;
         r = read_in_cluster(config, getenv("KUBERNETES_SERVICE_HOST"),
                             dir ? dir : SERVICE_ACCOUNT_DIR, err);
+        if (r == 0 && options->person)
+            r = kubeconfig_take_wishes(config, options->person, err);
         if (r < 0)
             return error_wrap(err, "in-cluster configuration");
     }

@@ -39,6 +39,10 @@ struct kube_config {
 int kubeconfig_read(struct kube_config *config, const char *const *paths, size_t len,
                     const struct kube_config_person *person, struct error *err) MUST_CHECK;
 
+/* Replaces what a pod says by what its person wants: there are no entries that could be named. */
+int kubeconfig_take_wishes(struct kube_config *config, const struct kube_config_person *person,
+                           struct error *err) MUST_CHECK;
+
 /* A whole file; the message names it. */
 int config_read_file(struct arena *arena, const char *path, size_t max, const char **ret,
                      size_t *ret_len, struct error *err) MUST_CHECK;

@@ -210,11 +210,16 @@ static int read_cluster(const struct loader *loader, const cJSON *cluster, struc
 static int set_token(const struct loader *loader, const char *token, const char *field,
                      struct error *err)
 {
+    struct kube_config *config = loader->config;
+
     if (!config_is_token(token))
         return error_set(err, ERROR_INVALID,
                          "%s: %s has blanks or other characters that no token has", loader->user,
                          field);
-    loader->config->token = xstrdup(token);
+    free_secret(config->token);
+    free(config->token_file);
+    config->token = xstrdup(token);
+    config->token_file = NULL;
     return 0;
 }
 
@@ -537,4 +542,29 @@ int kubeconfig_read(struct kube_config *config, const char *const *paths, size_t
 
     int r = read_documents(&loader, err);
     return r < 0 ? error_wrap(err, "kubeconfig '%s'", source) : 0;
+}
+
+int kubeconfig_take_wishes(struct kube_config *config, const struct kube_config_person *person,
+                           struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct loader loader = {
+        .arena = arena,
+        .config = config,
+        .person = person,
+        .cluster = config->source,
+        .user = config->source,
+    };
+
+    if (person->context || person->cluster || person->user)
+        return error_set(err, ERROR_INVALID,
+                         "--context, --cluster and --user: there is no kubeconfig, and the "
+                         "ServiceAccount of the pod is used");
+    replace(&config->ns, person->ns);
+    if (person->ns && !str_is_dns_label(person->ns))
+        return error_set(err, ERROR_INVALID, "--namespace is not a namespace's name");
+    int r = check_trust(&loader, err);
+    if (r == 0 && person->token)
+        r = set_token(&loader, person->token, "--token", err);
+    return r == 0 ? read_impersonation(&loader, NULL, err) : r;
 }

@@ -117,6 +117,44 @@ TEST(server_and_token_need_no_file)
     check_token("mine");
 }
 
+static void in_a_pod(void)
+{
+    setenv("KUBERNETES_SERVICE_HOST", "198.51.100.1", 1);
+    setenv("KUBERNETES_SERVICE_PORT", "6443", 1);
+    temp_file(arena, dir, "ca.crt", CERT);
+    temp_file(arena, dir, "token", "of-the-pod");
+    temp_file(arena, dir, "namespace", "lab");
+}
+
+TEST(the_command_line_replaces_what_the_pod_says)
+{
+    in_a_pod();
+    ck_assert_msg(load_person(NULL) == 0, "%s", load_error.message);
+    ck_assert_str_eq(kube_config_namespace(config), "lab");
+    check_token("of-the-pod");
+
+    person = (struct kube_config_person){
+        .ns = "other", .token = "mine", .as = "eve", .insecure = true
+    };
+    ck_assert_msg(load_person(NULL) == 0, "%s", load_error.message);
+    ck_assert_str_eq(kube_config_namespace(config), "other");
+    ck_assert_ptr_null(kube_config_ca(config));
+    ck_assert(kube_config_insecure(config));
+    check_token("mine");
+    ck_assert_str_eq(headers(), "Impersonate-User: eve;");
+}
+
+TEST(entries_of_a_kubeconfig_are_refused_where_there_is_none)
+{
+    in_a_pod();
+    person.context = "two";
+    ck_assert_int_eq(load_person(NULL), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(load_error.message, "there is no kubeconfig"));
+    person = (struct kube_config_person){ .ns = "Not a name" };
+    ck_assert_int_eq(load_person(NULL), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(load_error.message, "--namespace"));
+}
+
 TEST(without_any_file_the_message_says_how_to_name_one)
 {
     ck_assert_int_eq(load_person(NULL), -ERROR_INVALID);
