@@ -33,7 +33,8 @@ struct exec_credential {
 
     pthread_mutex_t lock; /* of the members below, and of running it */
     char *token;
-    int64_t expires_us;
+    int64_t expires_us; /* 0: it does not say */
+    bool is_refused;    /* the API server does not accept the token */
 };
 
 static int refuse(const struct exec_settings *settings, const char *field, const char *what,
@@ -343,6 +344,7 @@ static void take_token(struct exec_credential *credential, const struct exec_rep
     free_secret(credential->token);
     credential->token = reply->token ? xstrdup(reply->token) : NULL;
     credential->expires_us = reply->expires_us;
+    credential->is_refused = false;
 }
 
 int exec_credential_create(const struct exec_settings *settings, struct exec_credential **ret,
@@ -379,9 +381,7 @@ const char *exec_credential_key(const struct exec_credential *credential)
 
 static bool is_due(const struct exec_credential *credential)
 {
-    if (credential->certificate && !credential->expires_us)
-        return false;
-    return (!credential->token && !credential->certificate) ||
+    return credential->is_refused ||
            (credential->expires_us &&
             clock_wall_us(&CLOCK_SYSTEM) >= credential->expires_us - EARLY_US);
 }
@@ -410,10 +410,8 @@ static void refuse_token(void *ctx, const char *token)
     struct exec_credential *credential = ctx;
 
     pthread_mutex_lock(&credential->lock);
-    if (str_equal(credential->token, token)) {
-        free_secret(credential->token);
-        credential->token = NULL;
-    }
+    if (credential->token && str_equal(credential->token, token))
+        credential->is_refused = true;
     pthread_mutex_unlock(&credential->lock);
 }
 

@@ -248,6 +248,20 @@ TEST(a_token_that_has_expired_is_renewed)
     check_token("run-2");
 }
 
+#define CERTIFICATE                                                                                \
+    "\"clientCertificateData\": \"-----BEGIN CERTIFICATE-----\\\\nYQ==\\\\n"                       \
+    "-----END CERTIFICATE-----\", \"clientKeyData\": \"-----BEGIN PRIVATE KEY-----\\\\nYQ==\\\\n"  \
+    "-----END PRIVATE KEY-----\""
+
+TEST(a_refused_token_beside_a_certificate_is_renewed)
+{
+    ck_assert_msg(load_person(counting(CERTIFICATE ", \"token\": \"%s-%s\"")) == 0, "%s",
+                  load_error.message);
+    check_token("run-1");
+    kube_config_refuse_token(config, "run-1");
+    check_token("run-2");
+}
+
 TEST(a_plugin_is_told_for_which_server)
 {
     const char *text = NULL;
