@@ -76,10 +76,13 @@ int object_ref_parse(const struct session *session, unsigned takes, const char *
     return 0;
 }
 
-int object_ref_only(const struct session *session, unsigned takes,
-                    const struct option_strings *arguments, struct object_ref *ret,
-                    struct error *err)
+int object_ref_only(struct session *session, unsigned takes, const struct option_strings *arguments,
+                    struct object_ref *ret, struct error *err)
 {
+    int r = session_connect(session, err);
+
+    if (r < 0)
+        return r;
     if (arguments->len != 1)
         return error_set(err, ERROR_INVALID, "name one object (kinds: %s)",
                          taken(session->arena, takes));
@@ -103,6 +106,14 @@ int object_get(struct session *session, const struct object_ref *ref, const cJSO
 
     *ret = object;
     return r;
+}
+
+int object_open(struct session *session, unsigned takes, const struct option_strings *arguments,
+                struct object_ref *ret_ref, const cJSON **ret, struct error *err)
+{
+    int r = object_ref_only(session, takes, arguments, ret_ref, err);
+
+    return r < 0 ? r : object_get(session, ret_ref, ret, err);
 }
 
 static int add_item(void *ctx, const cJSON *item, struct error *err UNUSED)

@@ -90,12 +90,8 @@ static int run(struct session *session, const void *settings, struct error *err)
     const struct settings *s = settings;
     const cJSON *object = NULL, *pods = NULL;
     struct object_ref ref = { .kind = NULL };
-    int r = session_connect(session, err);
+    int r = object_open(session, TAKES_TASK | TAKES_PROPLET, &s->objects, &ref, &object, err);
 
-    if (r == 0)
-        r = object_ref_only(session, TAKES_TASK | TAKES_PROPLET, &s->objects, &ref, err);
-    if (r == 0)
-        r = object_get(session, &ref, &object, err);
     if (r == 0)
         r = object_list(session, &KIND_POD, ref.name.ns, selector_of(session, s, &ref, object),
                         &pods, err);

@@ -87,11 +87,8 @@ static int run(struct session *session, const void *settings, struct error *err)
 
     if (str_equal(s->to, "-") && isatty(STDOUT_FILENO))
         return error_set(err, ERROR_INVALID, "--to: a model is not for a terminal; name a file");
-    int r = session_connect(session, err);
-    if (r == 0)
-        r = object_ref_only(session, TAKES_FEDERATED, &s->objects, &ref, err);
-    if (r == 0)
-        r = object_get(session, &ref, &job, err);
+    int r = object_open(session, TAKES_FEDERATED, &s->objects, &ref, &job, err);
+
     if (r == 0)
         r = find_reference(session, s, job, &reference, err);
     if (r == 0)

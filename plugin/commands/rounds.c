@@ -134,12 +134,8 @@ static int run(struct session *session, const void *settings, struct error *err)
     struct means *means = means_create(session->arena);
     const cJSON *job = NULL, *rounds = NULL;
     struct object_ref ref;
-    int r = session_connect(session, err);
+    int r = object_open(session, TAKES_FEDERATED, &s->objects, &ref, &job, err);
 
-    if (r == 0)
-        r = object_ref_only(session, TAKES_FEDERATED, &s->objects, &ref, err);
-    if (r == 0)
-        r = object_get(session, &ref, &job, err);
     if (r == 0)
         r = object_list(session, &KIND_TRAININGROUND, ref.name.ns, NULL, &rounds, err);
     if (r == 0)

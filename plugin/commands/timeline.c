@@ -35,12 +35,8 @@ static int run(struct session *session, const void *settings, struct error *err)
     const struct settings *s = settings;
     const cJSON *object = NULL;
     struct object_ref ref;
-    int r = session_connect(session, err);
+    int r = object_open(session, TAKES_ALL, &s->objects, &ref, &object, err);
 
-    if (r == 0)
-        r = object_ref_only(session, TAKES_ALL, &s->objects, &ref, err);
-    if (r == 0)
-        r = object_get(session, &ref, &object, err);
     if (r < 0)
         return r;
 

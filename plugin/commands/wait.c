@@ -76,9 +76,7 @@ static int run(struct session *session, const void *settings, struct error *err)
                          "phase=PHASE",
                          wanted);
 
-    int r = session_connect(session, err);
-    if (r == 0)
-        r = object_ref_only(session, session->command->takes, &waiting.settings->objects,
+    int r = object_ref_only(session, session->command->takes, &waiting.settings->objects,
                             &waiting.ref, err);
     if (r == 0 && str_equal(wanted, "ready") != (waiting.ref.takes == TAKES_PROPLET) &&
         !str_has_prefix(wanted, PHASE))

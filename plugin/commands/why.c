@@ -125,10 +125,7 @@ static int run(struct session *session, const void *settings, struct error *err)
 {
     const struct settings *s = settings;
     struct object_ref ref = { .kind = NULL };
-    int r = session_connect(session, err);
-
-    if (r == 0)
-        r = object_ref_only(session, TAKES_ALL, &s->objects, &ref, err);
+    int r = object_ref_only(session, TAKES_ALL, &s->objects, &ref, err);
     if (r < 0)
         return r;
 
