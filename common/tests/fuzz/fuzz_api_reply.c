@@ -4,12 +4,6 @@
 #include "common/kube/client.h"
 #include "common/tests/fuzz/target.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 /* 'a' is the first, and so on. */
 static const int STATUSES[] = { 200, 201, 400, 401, 403, 404, 409, 410,
                                 413, 422, 429, 500, 503, 504, 302, 0 };

@@ -2,12 +2,6 @@
 #include "common/api/timetable.h"
 #include "common/tests/fuzz/target.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 static void check(const struct cron *cron)
 {
     const struct timetable table = { .cron = *cron };

@@ -3,12 +3,6 @@
 #include "common/kube/exec_credential.h"
 #include "common/tests/fuzz/target.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 void fuzz_input(const uint8_t *bytes, size_t len)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();

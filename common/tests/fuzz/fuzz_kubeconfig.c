@@ -7,12 +7,6 @@
 #include "common/kube/config.h"
 #include "common/tests/fuzz/target.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 static void check(struct kube_config *config)
 {
     char *token = NULL;

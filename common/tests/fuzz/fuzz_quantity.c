@@ -2,12 +2,6 @@
 #include "common/api/quantity.h"
 #include "common/tests/fuzz/target.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 /* The text with a prefix; freed by the caller. */
 static char *prefixed(const char *prefix, const uint8_t *bytes, size_t len)
 {

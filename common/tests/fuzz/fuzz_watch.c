@@ -4,12 +4,6 @@
 #include "common/kube/watch.h"
 #include "common/tests/fuzz/target.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 static const struct kube_kind KIND = { .group = "example.org",
                                        .version = "v1",
                                        .kind = "Gadget",

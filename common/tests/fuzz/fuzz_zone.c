@@ -2,12 +2,6 @@
 #include "common/api/zone.h"
 #include "common/tests/fuzz/target.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 #define YEAR_S ((int64_t)31556952)
 
 static void check(const struct zone *zone, int64_t at_s)

@@ -7,12 +7,6 @@
 #include "common/tests/heap.h"
 #include "controller/federated/update.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 #define MAX_SAMPLES 1000
 
 static void check_error(int r, const struct error *err)

@@ -5,12 +5,6 @@
 #include "controller/device/messages.h"
 #include "controller/device/samples.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 static void check_error(int r, const struct error *err)
 {
     REQUIRE(r == -ERROR_INVALID && err->code == ERROR_INVALID && err->message[0]);

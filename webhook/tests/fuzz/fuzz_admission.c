@@ -8,12 +8,6 @@
 #include "common/tests/heap.h"
 #include "webhook/admission.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            abort();                                                                               \
-    } while (0)
-
 #define HOOKS 9
 
 /* Each of the 1,000 tasks of a PropellerJob may be three bytes long, and gets some defaults: operations of a patch, of
