@@ -8,6 +8,7 @@
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_update.h"
+#include "controller/module/module.h"
 #include "controller/shared/census.h"
 #include "controller/shared/device_plane.h"
 #include "controller/shared/options.h"

@@ -5,6 +5,7 @@
 #include "common/kube/owner.h"
 #include "controller/job/propellerjob.h"
 #include "controller/job/propellerjob_plan.h"
+#include "controller/module/module.h"
 #include "controller/shared/census.h"
 #include "controller/shared/children.h"
 #include "controller/shared/status_writer.h"

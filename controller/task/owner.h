@@ -1,8 +1,10 @@
 /* A task_owner is the table by which a kind that owns Tasks, or refers to them, plugs into Task. */
 #pragma once
 
-#include "controller/module/module.h"
+#include "common/runtime/controller.h"
 #include "controller/task/plan/task_plan.h"
+
+struct module_host;
 
 /*
  * Task asks each registered owner, in the order of registration, and skips hooks that are NULL. It
