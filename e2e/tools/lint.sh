@@ -29,6 +29,7 @@ common/net            common/base/
 common/kube           common/base/ common/json/ common/net/curl_transfer.h common/net/http_server.h
 common/schema         common/base/ common/json/ crds/
 common/api            common/base/ common/json/ common/schema/ common/kube/object.h common/kube/conditions.h common/kube/packing.h
+common/view           common/base/ common/json/ common/api/kinds.h common/kube/
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
 controller/module     common/base/ common/kube/watch.h common/runtime/
@@ -42,7 +43,7 @@ controller/bridge     common/base/ common/json/ common/api/ common/kube/object.h
 controller/shared     common/base/ common/json/ common/api/ common/kube/ common/net/mqtt.h common/runtime/ certs/options.h controller/device/ controller/scheduler/ controller/bridge/ controller/module/
 controller/proplet    common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
 controller/task       common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
-controller/<kind>     common/base/ common/json/ common/api/ common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/module/ controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
+controller/<kind>     common/base/ common/json/ common/api/ common/view/ common/schema/embedded.h common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/module/ controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
 controller/process    common/base/ common/kube/ common/runtime/ common/api/names.h certs/ controller/module/ controller/cache/catch_up.h controller/shared/options.h
 controller            common/base/ common/json/ common/runtime/program.h controller/process/
 webhook               common/base/ common/json/ common/schema/ common/net/ common/api/ common/kube/object.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
@@ -55,9 +56,8 @@ standalone/moving      common/base/ common/json/ common/api/task.h common/api/na
 standalone/process     common/ certs/ controller/shared/options.h controller/process/process.h standalone/store/ standalone/schema/ standalone/patch/ standalone/api/ standalone/server/ standalone/moving/
 standalone             common/base/ common/json/ common/runtime/program.h standalone/process/
 plugin/cli            common/base/ common/json/ common/api/kinds.h common/kube/ common/runtime/options.h
-plugin/view           common/base/ common/json/ common/api/kinds.h common/kube/
-plugin/why            common/base/ common/json/ common/api/ common/kube/object.h common/runtime/store.h controller/scheduler/ controller/task/task_placement.h plugin/view/
-plugin/commands       common/base/ common/json/ common/api/ common/schema/embedded.h common/kube/ controller/scheduler/scheduler.h controller/federated/model_store.h controller/task/task_placement.h plugin/cli/ plugin/view/ plugin/why/
+plugin/why            common/base/ common/json/ common/api/ common/kube/object.h common/runtime/store.h controller/scheduler/ controller/task/task_placement.h common/view/
+plugin/commands       common/base/ common/json/ common/api/ common/schema/embedded.h common/kube/ controller/scheduler/scheduler.h controller/federated/model_store.h controller/task/task_placement.h plugin/cli/ common/view/ plugin/why/
 plugin                common/base/ common/json/ plugin/cli/ plugin/commands/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 bench                 common/ controller/ webhook/ standalone/store/kv.h

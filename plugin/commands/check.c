@@ -5,9 +5,9 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
+#include "common/view/state.h"
 #include "plugin/cli/objects.h"
 #include "plugin/commands/commands.h"
-#include "plugin/view/state.h"
 
 struct settings {
     struct common_flags common;

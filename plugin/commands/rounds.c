@@ -5,10 +5,10 @@
 #include "common/api/kinds.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/view/means.h"
+#include "common/view/state.h"
 #include "plugin/cli/objects.h"
 #include "plugin/commands/commands.h"
-#include "plugin/view/means.h"
-#include "plugin/view/state.h"
 
 struct settings {
     struct common_flags common;

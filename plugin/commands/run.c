@@ -3,10 +3,10 @@
 
 #include "common/api/kinds.h"
 #include "common/base/str.h"
+#include "common/view/state.h"
 #include "plugin/cli/follow.h"
 #include "plugin/commands/commands.h"
 #include "plugin/commands/run_manifest.h"
-#include "plugin/view/state.h"
 
 static const char *const TYPES[] = { "any", "k8s", "external", NULL };
 static const char *const DRY_RUNS[] = { "none", "client", "server", NULL };

@@ -1,5 +1,5 @@
 /* timeline: conditions, runs and Events of an object in the order of time. */
-#include "plugin/view/timeline.h"
+#include "common/view/timeline.h"
 
 #include "common/kube/kinds.h"
 #include "plugin/cli/objects.h"

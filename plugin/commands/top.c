@@ -6,9 +6,9 @@
 #include "common/api/kinds.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/view/load.h"
 #include "plugin/cli/objects.h"
 #include "plugin/commands/commands.h"
-#include "plugin/view/load.h"
 
 struct settings {
     struct common_flags common;

@@ -1,8 +1,8 @@
 /* wait: until an object is as the user wants it. */
 #include "common/base/str.h"
+#include "common/view/state.h"
 #include "plugin/cli/follow.h"
 #include "plugin/commands/commands.h"
-#include "plugin/view/state.h"
 
 struct settings {
     struct common_flags common;

@@ -6,8 +6,8 @@
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/random.h"
+#include "common/view/state.h"
 #include "controller/tests/fake_bridge.h"
-#include "plugin/view/state.h"
 
 TEST_GROUP("document", arena_set_up, arena_tear_down);
 

@@ -5,7 +5,7 @@
 #include "common/api/task.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
-#include "plugin/view/state.h"
+#include "common/view/state.h"
 
 /* A start goes out within this time of the choice, where the broker is there. */
 #define START_US (INT64_C(10) * 1000000)

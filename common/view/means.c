@@ -1,4 +1,4 @@
-#include "plugin/view/means.h"
+#include "common/view/means.h"
 
 #include <math.h>
 

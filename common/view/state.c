@@ -1,4 +1,4 @@
-#include "plugin/view/state.h"
+#include "common/view/state.h"
 
 #include "common/api/kinds.h"
 #include "common/base/clock.h"

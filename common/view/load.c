@@ -1,4 +1,4 @@
-#include "plugin/view/load.h"
+#include "common/view/load.h"
 
 #include <stdlib.h>
 #include <string.h>

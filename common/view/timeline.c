@@ -1,4 +1,4 @@
-#include "plugin/view/timeline.h"
+#include "common/view/timeline.h"
 
 #include <stdlib.h>
 

@@ -3,10 +3,10 @@
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
-#include "plugin/view/load.h"
-#include "plugin/view/means.h"
-#include "plugin/view/state.h"
-#include "plugin/view/timeline.h"
+#include "common/view/load.h"
+#include "common/view/means.h"
+#include "common/view/state.h"
+#include "common/view/timeline.h"
 
 TEST_GROUP("view", arena_set_up, arena_tear_down);
 
