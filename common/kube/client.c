@@ -253,6 +253,26 @@ int kube_create(struct kube_client *client, struct arena *arena, const struct ku
     return create(client, arena, kind, object, false, ret, err);
 }
 
+int kube_review(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                const cJSON *review, const cJSON **ret, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+    const struct kube_name none = { "", "" };
+    struct buf path = BUF_INIT(MAX_PATH);
+    struct http_response response;
+    struct call call;
+
+    call_init(&call, scratch, "POST", kind, "", &none);
+    int r = call_set_path(&call, &path, kube_path_collection(&path, kind, ""), err);
+    if (r < 0)
+        return r;
+    call_set_body(&call, "application/json", review);
+    r = call_make(client, &call, &response, err);
+    if (r == 0)
+        r = json_parse(arena, response.body, response.body_len, ret, err);
+    return r < 0 ? error_wrap(err, "%s", kind->kind) : 0;
+}
+
 int kube_create_dry(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                     const cJSON *object, cJSON **ret, struct error *err)
 {

@@ -49,6 +49,9 @@ int kube_get(struct kube_client *client, struct arena *arena, const struct kube_
 /* Name and namespace are taken from object. */
 int kube_create(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                 const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
+/* Asks a question that is not stored, such as a SelfSubjectAccessReview; *ret is the review with its answer. */
+int kube_review(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
+                const cJSON *review, const cJSON **ret, struct error *err) MUST_CHECK;
 /* As kube_create, but the API server only defaults and validates the object (dryRun=All). */
 int kube_create_dry(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                     const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;

@@ -15,4 +15,8 @@ struct kube_in_process {
      * its next is NULL, and *ret is the answer. */
     void (*get)(void *ctx, struct arena *arena, const char *path, struct http_response *ret,
                 struct http_stream *ret_stream);
+    /* Returns the API as the user of this token, who is looked up at each request: 401 without one. leave frees
+     * it. NULL: this API has no users. */
+    struct kube_in_process *(*enter)(void *ctx, const char *token);
+    void (*leave)(struct kube_in_process *guest);
 };

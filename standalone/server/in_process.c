@@ -1,6 +1,9 @@
 #include "standalone/server/in_process.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "common/base/alloc.h"
 
 static void ask(const struct in_process *self, struct arena *arena,
                 const struct http_request *request, struct api_reply *ret)
@@ -78,7 +81,54 @@ static void get(void *ctx, struct arena *arena, const char *path, struct http_re
                                             .close = close_watch };
 }
 
+/* Another user of the same API. */
+struct guest {
+    struct kube_in_process api; /* first: what enter returns */
+    struct in_process self;
+    char token_hash[SHA256_HEX_LEN];
+};
+
+static int guest_roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                           struct http_response *ret, struct error *err)
+{
+    const struct guest *guest = ctx;
+    struct users *users = users_file_get(guest->self.users);
+    const struct user *user = users_find_token(users, guest->token_hash);
+    struct in_process self = guest->self;
+
+    if (user)
+        self.user = (struct user){ .name = arena_strdup(arena, user->name), .role = user->role };
+    users_unref(users);
+    if (user)
+        return in_process_roundtrip(&self, arena, request, ret, err);
+
+    struct api_reply reply;
+    api_refuse(arena, 401, "Unauthorized", "Unauthorized", &reply);
+    *ret = response_of(&reply);
+    return 0;
+}
+
+static struct kube_in_process *enter(void *ctx, const char *token)
+{
+    struct guest *guest = xcalloc(1, sizeof(*guest));
+
+    guest->self = *(const struct in_process *)ctx;
+    guest->self.user_agent = "propeller-page";
+    sha256_hex(token, strlen(token), guest->token_hash);
+    guest->api = (struct kube_in_process){ .ctx = guest, .roundtrip = guest_roundtrip };
+    return &guest->api;
+}
+
+static void leave(struct kube_in_process *guest)
+{
+    free(guest->ctx);
+}
+
 struct kube_in_process in_process_of(struct in_process *self)
 {
-    return (struct kube_in_process){ .ctx = self, .roundtrip = in_process_roundtrip, .get = get };
+    return (struct kube_in_process){ .ctx = self,
+                                     .roundtrip = in_process_roundtrip,
+                                     .get = get,
+                                     .enter = self->users ? enter : NULL,
+                                     .leave = leave };
 }

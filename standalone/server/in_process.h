@@ -3,12 +3,14 @@
 
 #include "common/kube/in_process.h"
 #include "standalone/api/api.h"
+#include "standalone/server/users.h"
 
 /* The caller of the API. All of it is borrowed; a watch must not outlive the API. */
 struct in_process {
     struct api *api;
     struct user user;
-    const char *user_agent; /* names the manager of fields where a request names none */
+    const char *user_agent;   /* names the manager of fields where a request names none */
+    struct users_file *users; /* users that may enter with a token; NULL: none */
 };
 
 http_roundtrip_fn in_process_roundtrip; /* ctx: struct in_process *; never fails, no watches */
