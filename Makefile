@@ -112,6 +112,7 @@ FORCE:
 $(OUT)/common/schema/crds.o: $(wildcard crds/*.yaml)
 $(OUT)/standalone/schema/bundle.o: build/documents
 $(OUT)/plugin/commands/explain.o: build/explain.json
+$(OUT)/controller/page/files.o: $(wildcard controller/page/client/*) $(wildcard controller/page/vendor/*)
 
 # What propeller-standalone serves as bytes, the same in all flavours; whole or not there.
 build/documents: standalone/schema/documents.py standalone/schema/kinds.yaml standalone/schema/builtin.json \
@@ -270,12 +271,16 @@ doc-test: all ## the commands of tutorials and how-to pages, on the demo (PAGES=
 	@e2e/setup.sh docs
 	@python3 -B e2e/tools/doc_commands.py $(PAGES)
 
-.PHONY: alerts metrics-test dashboards
+.PHONY: alerts metrics-test dashboards page-test vendor-page
 alerts: ## the alerts of config/metrics, with promtool
 	@e2e/setup.sh promtool
 	@. e2e/versions.sh && python3 -B e2e/tools/alerts.py "$$PROMTOOL"
 metrics-test: all ## alerts, dashboards and metrics of the demo, with promtool and Prometheus of Debian
 	@e2e/tools/metrics.sh
+page-test: all ## the fleet page of the demo in Chromium, with screenshots in build/e2e/page (needs npm)
+	@e2e/tools/page.sh
+vendor-page: ## the libraries of the page against npm
+	@python3 -B e2e/tools/vendor_page.py
 dashboards: ## config/metrics/dashboards from config/metrics/dashboards.py
 	@e2e/setup.sh dashboards
 	@. e2e/versions.sh && "$$DASHBOARDS_HOME/bin/python" -B config/metrics/dashboards.py config/metrics/dashboards

@@ -148,6 +148,7 @@ how_to_talk_to_it() {
 export KUBECONFIG=$CLUSTER/admin.kubeconfig
 export PATH=$(dirname "$KUBECTL"):$ROOT/build/bin:\$PATH
 export HEALTH=http://127.0.0.1:$HEALTH_PORT METRICS=http://127.0.0.1:$METRICS_PORT/metrics DATA=$CLUSTER/data
+export PAGE=http://127.0.0.1:$PAGE_PORT
 TEXT
     cat <<TEXT
 

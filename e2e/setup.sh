@@ -250,6 +250,13 @@ main() {
             install_packages python3 python3-venv
             python_environment "$DASHBOARDS_HOME" "$DASHBOARDS_REQUIREMENTS"
             ;;
+        page)
+            command -v npm >/dev/null || install_packages npm
+            install_packages chromium
+            mkdir -p "$PAGE_HOME"
+            cp "$PAGE_REQUIREMENTS" "$PAGE_HOME/"
+            [[ -d $PAGE_HOME/node_modules ]] || npm install --silent --no-audit --no-fund --prefix "$PAGE_HOME"
+            ;;
         docs)
             install_packages python3 python3-venv clang lld # the last two for commands of pages
             python_environment "$DOCS_HOME" "$DOCS_REQUIREMENTS"
@@ -269,7 +276,7 @@ main() {
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl, control-plane, promtool, docs, go or all" ;;
+        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl, control-plane, promtool, page, docs, go or all" ;;
         esac
     done
 }

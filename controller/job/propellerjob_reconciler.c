@@ -336,7 +336,12 @@ static void report(const size_t *counts)
     census_report_jobs(KIND_PROPELLERJOB.kind, JOB_PHASE_NAMES, counts);
 }
 
-static const struct module_census CENSUS = { class_of, JOB_PHASES, report };
+static const char *phase_of(size_t class)
+{
+    return JOB_PHASE_NAMES[class];
+}
+
+static const struct module_census CENSUS = { class_of, JOB_PHASES, report, phase_of };
 
 static const struct module_cache CACHES[] = {
     { { .kind = &KIND_PROPELLERJOB,

@@ -9,7 +9,8 @@
     MODULE(TASK)                                                                                   \
     MODULE(PROPELLERJOB)                                                                           \
     MODULE(FEDERATEDJOB)                                                                           \
-    MODULE(TRAININGROUND)
+    MODULE(TRAININGROUND)                                                                          \
+    MODULE(PAGE)
 
 #define DECLARE(name) extern const struct module name##_MODULE;
 EACH_MODULE(DECLARE)

@@ -26,6 +26,8 @@ struct module_census {
     /* Sets the gauges. Called once before the first object, and at most once a second when a count has changed;
      * counts has one for each class. */
     void (*report)(const size_t *counts);
+    /* Returns the phase of a class, a constant. */
+    const char *(*phase_of)(size_t class);
 };
 
 /* A cache of objects. Modules that use one kind share a cache: it is watched as the first of them
@@ -99,6 +101,7 @@ struct module_host {
     const struct clock *clock;
     struct timeline *timeline;  /* of that clock, for the ages of timestamps */
     struct kube_client *client; /* of the process; a module uses module_host_client */
+    struct kube_config *config; /* of the API server, for clients with credentials of other users */
     struct elector *elector;    /* NULL: --leader-elect=false */
     struct manager *manager;
     struct health *health;

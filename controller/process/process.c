@@ -367,6 +367,7 @@ int process_create(struct process *process, struct error *err)
         return r;
 
     metric_set(&BUILD, 1, version_name(), NULL);
+    host->config = process->config;
     host->timeline = timeline_create(&CLOCK_SYSTEM);
     host->manager = manager_create();
     if (process->settings.leader_elect)

@@ -34,7 +34,13 @@ static void report(const size_t *counts)
     }
 }
 
-static const struct module_census CENSUS = { class_of, (size_t)2 * PROPLET_PHASES, report };
+static const char *phase_of(size_t class)
+{
+    return PROPLET_PHASE_NAMES[class % PROPLET_PHASES];
+}
+
+static const struct module_census CENSUS = { class_of, (size_t)2 * PROPLET_PHASES, report,
+                                             phase_of };
 
 static const struct module_cache CACHES[] = {
     { { .kind = &KIND_PROPLET, .project = project_proplet, .unread = UNREAD_OF_PROPLET },

@@ -57,7 +57,13 @@ static void report(const size_t *counts)
                    TASK_PHASE_NAMES[i], NULL);
 }
 
-static const struct module_census CENSUS = { class_of, CLASS_OF_PHASE + TASK_PHASES, report };
+static const char *phase_of(size_t class)
+{
+    return TASK_PHASE_NAMES[class < CLASS_OF_PHASE ? TASK_PENDING : class - CLASS_OF_PHASE];
+}
+
+static const struct module_census CENSUS = { class_of, CLASS_OF_PHASE + TASK_PHASES, report,
+                                             phase_of };
 
 static const struct module_cache CACHES[] = {
     { { .kind = &KIND_TASK, .project = project_task, .unread = UNREAD_OF_TASK }, indexes_add_task },

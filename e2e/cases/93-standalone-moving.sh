@@ -168,7 +168,7 @@ stop standalone TERM
 SERVER=$PART/third
 server_prepare
 of_server standalone_start --health-probe-bind-address "127.0.0.1:$(free_port)" \
-    --metrics-bind-address "127.0.0.1:$(free_port)"
+    --metrics-bind-address "127.0.0.1:$(free_port)" --page-bind-address 0
 expect_match "imported while it runs" '^created [0-9]+, unchanged 0, refused 0$' "$(moves import -f "$PART/finished.yaml")"
 waits() { [[ -n $(sn get task "$1" -o 'jsonpath={.status.conditions[?(@.type=="Scheduled")].reason}') ]]; }
 for task in first pipeline-fetch; do wait_for 60 "the controller to look at $task" waits "$task"; done

@@ -13,11 +13,12 @@ CONTROLLER_TIMES=(--leader-elect-lease-duration 4s --leader-elect-renew-deadline
 controller_prepare() {
     HEALTH_PORT=$(free_port)
     METRICS_PORT=$(free_port)
+    PAGE_PORT=$(free_port)
     secret_of "$CONTROLLER_USER" >"$PART/controller.key"
     chmod 600 "$PART/controller.key"
     CONTROLLER_ACCESS=(--kubeconfig "$CLUSTER/controller.kubeconfig") # one inside a server takes none
     CONTROLLER_OPTIONS=(--health-probe-bind-address "127.0.0.1:$HEALTH_PORT"
-        --metrics-bind-address "127.0.0.1:$METRICS_PORT"
+        --metrics-bind-address "127.0.0.1:$METRICS_PORT" --page-bind-address "127.0.0.1:$PAGE_PORT"
         --mqtt-address "tcp://127.0.0.1:$BROKER_PORT" --client-id "$CONTROLLER_USER"
         --client-key-file "$PART/controller.key" "${CONTROLLER_TIMES[@]}")
     # Nodes take a part of a slow machine: that must not look like a leader that stands still.

@@ -53,7 +53,7 @@ evict() {
 operator_arguments() {
     while (($#)); do
         case $1 in
-        --kubeconfig | --health-probe-bind-address | --metrics-bind-address) shift ;;
+        --kubeconfig | --health-probe-bind-address | --metrics-bind-address | --page-bind-address) shift ;;
         --*-file)
             printf '%s\n' "$1" "$OPERATOR_KEYS/${2##*/}"
             shift

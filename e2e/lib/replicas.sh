@@ -20,7 +20,7 @@ replica_start() {
     spawn "replica-$letter" bash -c 'trap : TERM; "$@"; printf "%s\n" $? >"$0.new"; mv "$0.new" "$0"' \
         "$PART/replica-$letter.exit" "$CONTROLLER_BIN" "${CONTROLLER_ACCESS[@]}" "${CONTROLLER_OPTIONS[@]}" \
         --health-probe-bind-address "127.0.0.1:${REPLICA_HEALTH[$letter]}" \
-        --metrics-bind-address "127.0.0.1:${REPLICA_METRICS[$letter]}" "$@"
+        --metrics-bind-address "127.0.0.1:${REPLICA_METRICS[$letter]}" --page-bind-address 0 "$@"
 }
 
 replica_signal() {

@@ -154,6 +154,7 @@ static int parse_controller(struct arena *arena, int rest_len, char *const *rest
         "--manage-webhook-certificates=false",
         "--metrics-bind-address=127.0.0.1:8080",
         "--health-probe-bind-address=127.0.0.1:8081",
+        "--page-bind-address=127.0.0.1:8082",
     };
     char **all = arena_array(arena, char *, ARRAY_LEN(fixed) + (size_t)rest_len + 1);
     int len = 0;
@@ -220,7 +221,8 @@ static int run_controller(struct arena *arena, const struct standalone_settings 
 
     struct in_process self = { .api = world->api,
                                .user = { .name = CONTROLLER, .role = ROLE_ADMIN },
-                               .user_agent = version_user_agent() };
+                               .user_agent = version_user_agent(),
+                               .users = world->users };
     const struct kube_in_process api = in_process_of(&self);
 
     process.config = kube_config_create_in_process(&api);

@@ -1,0 +1,145 @@
+/* The state of the page: who is logged in, which view is open, and the feed of its rows. Views are in views.js.
+   Texts from objects may be hostile: they become text nodes only, and never HTML. */
+import { html, render, useEffect, useRef, useState } from "/vendor/preact.js";
+import { VIEWS, NAV } from "/views.js";
+
+const RETRY_MS = 2000;
+
+/* "#/tasks?phase=failed" -> {path: ["tasks"], query} */
+function route() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  return { path: path ? path.split("/").map(decodeURIComponent) : ["fleet"], query: new URLSearchParams(query || "") };
+}
+
+async function ask(path, options) {
+  const reply = await fetch(path, options);
+  const body = reply.status === 204 ? {} : await reply.json().catch(() => ({}));
+  if (!reply.ok) throw Object.assign(new Error(body.error || `the server answers ${reply.status}`), { status: reply.status });
+  return body;
+}
+
+/* Rows of a list by "ns/name", as the feed keeps them. */
+function useFeed(list, ns, onEnd) {
+  const [state, setState] = useState({ rows: new Map(), beats: {}, counts: null, ready: false, live: false, error: "" });
+  useEffect(() => {
+    let source, timer, closed = false;
+    let rows = new Map(), beats = {};
+    const key = (row) => `${row.ns}/${row.name}`;
+    const show = (more) => setState((old) => ({ ...old, rows, beats, ready: true, live: true, error: "", ...more }));
+    const on = (name, take) => source.addEventListener(name, (event) => take(JSON.parse(event.data)));
+    const open = () => {
+      source = new EventSource(`/api/stream?list=${list}${ns ? `&ns=${ns}` : ""}`);
+      on("snapshot", (data) => { rows = new Map(data.rows.map((row) => [key(row), row])); show(); });
+      on("change", (data) => {
+        rows = new Map(rows);
+        data.rows.forEach((row) => rows.set(key(row), row));
+        data.gone.forEach((name) => rows.delete(name));
+        show();
+      });
+      on("beat", (data) => { beats = { ...beats, ...data }; show(); });
+      on("counts", (data) => show({ counts: data }));
+      on("end", (data) => { closed = true; source.close(); onEnd(data.why); });
+      source.onerror = async () => {
+        setState((old) => ({ ...old, live: false }));
+        if (source.readyState !== EventSource.CLOSED || closed) return;
+        source.close(); /* it was refused: ask why, and try again */
+        try {
+          await ask("/api/me");
+          const probe = await fetch(`/api/stream?list=${list}${ns ? `&ns=${ns}` : ""}`);
+          const text = probe.ok ? "" : (await probe.json()).error;
+          if (probe.ok) await probe.body.cancel();
+          setState((old) => ({ ...old, ready: !!text || old.ready, error: text }));
+        } catch (error) {
+          if (error.status === 401) return onEnd("");
+        }
+        if (!closed) timer = setTimeout(open, RETRY_MS);
+      };
+    };
+    setState({ rows, beats, counts: null, ready: false, live: false, error: "" });
+    open();
+    return () => { closed = true; clearTimeout(timer); source.close(); };
+  }, [list, ns]);
+  return state;
+}
+
+function Login({ why, onLogin }) {
+  const [token, setToken] = useState("");
+  const [error, setError] = useState(why);
+  const field = useRef();
+  useEffect(() => field.current.focus(), []);
+  const submit = async (event) => {
+    event.preventDefault();
+    try { await login(token.trim()); onLogin(); } catch (problem) { setError(problem.message); }
+  };
+  return html`<main class="login card">
+    <h1>Propeller</h1>
+    <p class="soft">You see what your token may list. It is sent to this server only.</p>
+    <form onSubmit=${submit}>
+      <label for="token">Bearer token</label>
+      <input id="token" type="password" autocomplete="off" spellcheck="false" ref=${field} value=${token}
+        onInput=${(event) => setToken(event.target.value)} />
+      <button type="submit" disabled=${!token.trim()}>Log in</button>
+      <p role="alert" class="small" style=${{ color: "var(--bad)" }}>${error}</p>
+    </form>
+    <p class="small soft"><code>kubectl propeller ui</code> opens this page and logs in with your kubeconfig.</p>
+  </main>`;
+}
+
+const login = (token) => ask("/login", {
+  method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }),
+});
+
+/* The token of `kubectl propeller ui` is in the fragment, which no server sees; it is removed before anything else. */
+async function loginFromFragment() {
+  const found = location.hash.match(/^#token=([^&]+)/);
+  if (!found) return;
+  history.replaceState(null, "", location.pathname);
+  await login(decodeURIComponent(found[1]));
+}
+
+function Shell({ me, onEnd }) {
+  const [at, setAt] = useState(route());
+  const [ns, setNs] = useState(sessionStorage.getItem("ns") || "");
+  const [typed, setTyped] = useState(ns);
+  useEffect(() => {
+    const moved = () => { setAt(route()); scrollTo(0, 0); };
+    addEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", moved);
+  }, []);
+  const view = VIEWS[at.path[0]] || VIEWS.fleet;
+  const detail = at.path.length > 2;
+  const feed = useFeed(view.feed || "fleet", detail ? at.path[1] : ns, onEnd);
+  const choose = (event) => { event.preventDefault(); sessionStorage.setItem("ns", typed); setNs(typed); };
+  const seen = [...new Set([...feed.rows.values()].map((row) => row.ns))].sort();
+  return html`
+    <header><div class="bar">
+      <span class="brand">Propeller</span>
+      <form class="end" onSubmit=${choose}>
+        <label class="small soft" for="ns">Namespace</label>
+        <input id="ns" list="namespaces" placeholder="all" size="14" value=${typed} onInput=${(e) => setTyped(e.target.value.trim())} onChange=${choose} />
+        <datalist id="namespaces">${seen.map((name) => html`<option value=${name} />`)}</datalist>
+        <span class="small soft" title=${feed.live ? "changes arrive as they happen" : "the connection is down; it is tried again"}>
+          ${feed.live ? "● live" : "○ connecting"}</span>
+        <span class="small soft"><bdi>${me.user}</bdi></span>
+        <button type="button" class="small" onClick=${() => ask("/logout", { method: "POST" }).finally(() => onEnd(""))}>Log out</button>
+      </form>
+      <nav aria-label="Views">${NAV.map(([name, title]) => html`
+        <a href=${`#/${name}`} aria-current=${(view.nav || at.path[0]) === name ? "page" : null}>${title}</a>`)}</nav>
+    </div></header>
+    ${!feed.live && feed.ready && !feed.error && html`<div class="notice" role="status">The connection is down. What you see may be old.</div>`}
+    <main>${feed.error
+      ? html`<p class="empty" role="alert">${feed.error}${!ns && html`<br />Choose a namespace above.`}</p>`
+      : html`<${view.page} at=${at} ns=${ns} feed=${feed} ask=${ask} />`}</main>`;
+}
+
+function App() {
+  const [me, setMe] = useState(null);
+  const [why, setWhy] = useState(null); /* a text: the login form is shown with it */
+  const enter = () => ask("/api/me").then((found) => { setWhy(null); setMe(found); })
+    .catch((error) => setWhy(error.status === 401 ? "" : error.message));
+  useEffect(() => { loginFromFragment().then(enter, (error) => setWhy(error.message)); }, []);
+  if (why !== null) return html`<${Login} why=${why} onLogin=${enter} />`;
+  return me && html`<${Shell} me=${me} onEnd=${(text) => { setMe(null); setWhy(text); }} />`;
+}
+
+render(html`<${App} />`, document.getElementById("app"));

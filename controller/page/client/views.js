@@ -1,0 +1,275 @@
+/* The views: lists, the overview of the fleet, one object in detail, and Events. */
+import { html, useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
+
+const ROW_PX = 44, NARROW_ROW_PX = 74, AHEAD = 12, MAX_TEXT = 300;
+
+/* A colour and a sign for each phase; the word is always beside them. */
+const PHASES = {
+  completed: ["good", "✓"], running: ["busy", "▶"], aggregating: ["busy", "Σ"], scheduled: ["busy", "◷"], pending: ["idle", "…"],
+  failed: ["bad", "✕"], interrupted: ["warn", "⏸"], skipped: ["idle", "–"], offline: ["bad", "○"], initializing: ["warn", "◌"],
+};
+const look = (phase, isProplet) => isProplet && phase === "Running" ? ["good", "●"] : PHASES[(phase || "").toLowerCase()] || ["idle", "·"];
+const cut = (text) => { const all = String(text ?? ""); return all.length > MAX_TEXT ? `${all.slice(0, MAX_TEXT)}…` : all; };
+const Text = ({ of }) => html`<bdi>${cut(of)}</bdi>`;
+const Phase = ({ of, proplet }) => { const [tone, sign] = look(of, proplet);
+  return html`<span class=${`phase ${tone}`}><span aria-hidden="true">${sign}</span>${cut(of) || "new"}</span>`; };
+
+function span(seconds) {
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 120) return `${s}s`;
+  if (s < 7200) return `${Math.floor(s / 60)}m`;
+  return s < 172800 ? `${Math.floor(s / 3600)}h` : `${Math.floor(s / 86400)}d`;
+}
+const since = (time, now) => time ? span((now - Date.parse(time)) / 1000) : "–";
+
+function useNow(ms = 1000) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => { const timer = setInterval(() => setNow(Date.now()), ms); return () => clearInterval(timer); }, [ms]);
+  return now;
+}
+
+/* ---- lists ---- */
+
+const detail = (list, row) => `#/${list}/${encodeURIComponent(row.ns)}/${encodeURIComponent(row.name)}`;
+const Percent = ({ of }) => of == null ? "–" : html`<span class="meter" aria-hidden="true"><span style=${{ width: `${Math.min(100, of / 1000)}%` }} /></span>${Math.round(of / 1000)}%`;
+const name = { title: "Name", width: "minmax(9rem, 2fr)", cell: (row) => html`<${Text} of=${row.name} /> <span class="soft small"><${Text} of=${row.ns} /></span>` };
+const phase = (proplet) => ({ title: "Phase", width: "9rem", cell: (row) => html`<${Phase} of=${row.phase} proplet=${proplet} />${row.deleting ? " ⌫" : ""}` });
+const reason = { title: "Reason", width: "minmax(7rem, 1fr)", cell: (row) => html`<span class="soft"><${Text} of=${row.reason} /></span>` };
+const age = { title: "Age", width: "4rem", cell: (row, now) => since(row.created, now) };
+const seen = (row, now, beats) => { const beat = beats[`${row.ns}/${row.name}`] * 1000 || Date.parse(row.seen);
+  return beat ? `${span((now - beat) / 1000)} ago` : "never"; };
+
+const LISTS = {
+  proplets: { title: "Proplets", one: "Proplet", columns: [name, phase(true), reason,
+    { title: "Heartbeat", width: "6rem", cell: seen },
+    { title: "Active", width: "4.5rem", cell: (row) => `${row.active ?? 0}${row.max ? ` / ${row.max}` : ""}${row.cordoned ? " ⊘" : ""}` },
+    { title: "Processor", width: "7rem", cell: (row) => html`<${Percent} of=${row.cpu} />` },
+    { title: "Memory", width: "7rem", cell: (row) => html`<${Percent} of=${row.memory} />` }],
+    empty: "kubectl apply -f config/samples/proplet-external.yaml", sort: (a, b) => a.name.localeCompare(b.name) },
+  tasks: { title: "Tasks", one: "Task", columns: [name, phase(false), reason, age,
+    { title: "Proplet", width: "minmax(6rem, 1fr)", cell: (row) => html`<${Text} of=${row.proplet || "–"} />` },
+    { title: "Attempt", width: "4rem", cell: (row) => row.attempt ?? 0 }],
+    empty: "kubectl propeller run --wasm add.wasm --input 10 --input 32", sort: (a, b) => (b.created || "").localeCompare(a.created || "") || a.name.localeCompare(b.name) },
+  jobs: { title: "PropellerJobs", one: "PropellerJob", columns: [name, phase(false), reason, age,
+    { title: "Tasks", width: "9rem", cell: (row) => `${row.completed ?? 0} of ${row.tasks ?? 0}${row.failed ? `, ${row.failed} failed` : ""}` }],
+    empty: "kubectl apply -f config/samples/propellerjob.yaml", sort: (a, b) => (b.created || "").localeCompare(a.created || "") },
+  federated: { title: "FederatedJobs", one: "FederatedJob", columns: [name, phase(false), reason, age,
+    { title: "Rounds", width: "6rem", cell: (row) => `${row.done ?? 0} of ${row.rounds ?? "?"}` }],
+    empty: "kubectl apply -f config/samples/federatedjob.yaml", sort: (a, b) => (b.created || "").localeCompare(a.created || "") },
+};
+
+const matches = (row, words) => words.every((word) =>
+  `${row.ns} ${row.name} ${row.phase} ${row.reason} ${row.proplet || ""} ${Object.entries(row.labels || {}).map(([k, v]) => `${k}=${v}`).join(" ")}`
+    .toLowerCase().includes(word));
+
+/* Elements exist only for the rows that are visible, so that 10,000 of them scroll. */
+function Rows({ list, rows, beats }) {
+  const spec = LISTS[list], now = useNow(), view = useRef();
+  const [top, setTop] = useState(0);
+  const height = matchMedia("(max-width: 48rem)").matches ? NARROW_ROW_PX : ROW_PX;
+  const first = Math.max(0, Math.floor(top / height) - AHEAD);
+  const last = Math.min(rows.length, first + Math.ceil(innerHeight / height) + 2 * AHEAD);
+  return html`<div class="list" role="table" aria-label=${spec.title} aria-rowcount=${rows.length} style=${{ "--columns": spec.columns.map((c) => c.width).join(" ") }}>
+    <div class="head" role="row">${spec.columns.map((c) => html`<span role="columnheader">${c.title}</span>`)}</div>
+    <div class="view" ref=${view} tabindex="0" role="rowgroup" aria-label=${`rows of ${spec.title}`} onScroll=${(e) => setTop(e.target.scrollTop)}>
+      <div style=${{ height: `${first * height}px` }} />
+      ${rows.slice(first, last).map((row) => html`<a class="row" role="row" key=${`${row.ns}/${row.name}`} href=${detail(list, row)}>
+        ${spec.columns.map((c) => html`<span role="cell">${c.cell(row, now, beats)}</span>`)}</a>`)}
+      <div style=${{ height: `${(rows.length - last) * height}px` }} />
+    </div></div>`;
+}
+
+function ListPage({ at, feed }) {
+  const list = at.path[0], spec = LISTS[list];
+  const [text, setText] = useState("");
+  const wanted = at.query.get("phase");
+  const all = useMemo(() => [...feed.rows.values()].sort(spec.sort), [feed.rows]);
+  const phases = useMemo(() => all.reduce((found, row) => found.set(row.phase, (found.get(row.phase) || 0) + 1), new Map()), [all]);
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const rows = all.filter((row) => (!wanted || row.phase === wanted) && matches(row, words));
+  const to = (p) => { location.hash = `#/${list}${p ? `?phase=${encodeURIComponent(p)}` : ""}`; };
+  if (!feed.ready) return html`<p class="empty" role="status">Loading ${spec.title} …</p>`;
+  if (!all.length) return html`<p class="empty">There is no ${spec.one} yet. Create one:<br /><code>${spec.empty}</code></p>`;
+  return html`<div class="tools">
+      <input type="search" aria-label="Filter by name, reason or label" placeholder="Filter: name, reason, label=value" value=${text} onInput=${(e) => setText(e.target.value)} />
+      <button aria-pressed=${!wanted} onClick=${() => to("")}>All ${all.length}</button>
+      ${[...phases].sort().map(([p, n]) => html`<button aria-pressed=${wanted === p} onClick=${() => to(wanted === p ? "" : p)}>${cut(p) || "new"} ${n}</button>`)}
+    </div>
+    ${rows.length ? html`<${Rows} list=${list} rows=${rows} beats=${feed.beats} />` : html`<p class="empty" role="status">Nothing fits this filter.</p>`}`;
+}
+
+/* ---- the fleet ---- */
+
+const KIND_LISTS = { proplets: "proplets", tasks: "tasks", propellerjobs: "jobs", federatedjobs: "federated" };
+
+function Census({ kind, phases }) {
+  const list = KIND_LISTS[kind], shown = Object.entries(phases).filter(([, n]) => n);
+  const total = shown.reduce((sum, [, n]) => sum + n, 0);
+  const tone = (p) => look(p, kind === "proplets")[0];
+  return html`<section class="card"><h2><a href=${`#/${list}`}>${LISTS[list].title}</a></h2>
+    <div class="big">${total.toLocaleString("en")}</div>
+    <div class="strip" aria-hidden="true">${shown.map(([p, n]) => html`<span class=${tone(p)} style=${{ flexGrow: n }} />`)}</div>
+    ${total ? html`<ul class="legend">${shown.map(([p, n]) => html`<li><a href=${`#/${list}?phase=${encodeURIComponent(p)}`}><${Phase} of=${p} proplet=${kind === "proplets"} /></a><span>${n.toLocaleString("en")}</span></li>`)}</ul>`
+      : html`<p class="soft small">None yet: <code>${LISTS[list].empty}</code></p>`}</section>`;
+}
+
+function FleetPage({ feed }) {
+  const c = feed.counts;
+  if (!c) return html`<p class="empty" role="status">Loading the fleet …</p>`;
+  const state = [
+    ["Controller", c.leads ? ["good", "✓", "this process leads"] : ["idle", "…", "this process is a standby"]],
+    ["Broker", !c.mqtt ? ["idle", "–", "no broker is configured (--mqtt-address)"] : c.broker ? ["good", "✓", "connected"]
+      : c.leads ? ["bad", "✕", "not connected"] : ["idle", "…", "only the leader is connected"]],
+    ["Fleet brake", c.brake ? ["bad", "!", "most of the fleet is away, so no Task is moved"] : ["good", "✓", "released"]],
+    ...(c.strangers === undefined ? [] : [["Devices without a Proplet", c.strangers ? ["warn", "!", `${c.strangers}`] : ["good", "✓", "none"]]]),
+  ];
+  return html`<div class="cards">${Object.keys(KIND_LISTS).map((kind) => html`<${Census} kind=${kind} phases=${c.kinds[kind] || {}} />`)}</div>
+    <section class="card"><h2>State</h2><dl class="facts">${state.map(([title, [tone, sign, text]]) => html`
+      <dt>${title}</dt><dd><span class=${`phase ${tone}`}><span aria-hidden="true">${sign}</span>${text}</span></dd>`)}</dl></section>`;
+}
+
+/* ---- one object ---- */
+
+function Why({ why, proplet }) {
+  const tone = why.phase === "failed" || why.phase === "Failed" || why.phase === "Offline" ? "bad" : why.good ? "good" : look(why.phase, proplet)[0];
+  if (!why.reason && !why.message) return null;
+  return html`<section class=${`card wide why ${tone}`}><h2>Why</h2>
+    <strong><${Text} of=${why.reason} /></strong>${why.meaning && html`<span class="soft"> — ${why.meaning}</span>`}
+    ${why.message && html`<p><bdi>${why.message}</bdi></p>`}${why.remedy && html`<p><strong>What to do:</strong> ${why.remedy}</p>`}</section>`;
+}
+
+/* The life of the present run as parts of a bar, as long as they took. */
+function Axis({ object, now }) {
+  const s = object.status || {};
+  const times = [[object.metadata.creationTimestamp, "waits"], [s.scheduledAt, "starts"], [s.startedAt, "runs"], [s.finishedAt, ""]]
+    .filter(([time]) => time).map(([time, what]) => [Date.parse(time), what]).sort((a, b) => a[0] - b[0]);
+  const parts = times.map(([from, what], i) => [what, ((i + 1 < times.length ? times[i + 1][0] : now) - from) / 1000]).filter(([what]) => what);
+  const tones = { waits: "idle", starts: "warn", runs: "busy" };
+  return html`<div class="axis" role="img" aria-label=${parts.map(([what, s]) => `${what} ${span(s)}`).join(", ")}>
+    ${parts.map(([what, seconds]) => html`<div class=${tones[what]} style=${{ flexGrow: Math.max(seconds, .5), flexBasis: 0 }}>${what} ${span(seconds)}</div>`)}</div>`;
+}
+
+/* Tasks in columns by what they wait for. */
+function Graph({ object, children, ns }) {
+  const tasks = object.spec.tasks || [], W = 190, H = 64, depth = new Map();
+  const rows = new Map(children.map((row) => [row.title || row.name, row]));
+  const deep = (name, path = []) => {
+    if (depth.has(name)) return depth.get(name);
+    const task = tasks.find((t) => t.name === name);
+    const d = !task || path.includes(name) ? 0 : Math.max(-1, ...(task.dependsOn || []).map((n) => deep(n, [...path, name]))) + 1;
+    depth.set(name, d);
+    return d;
+  };
+  const columns = [], place = new Map();
+  for (const task of tasks) { const d = deep(task.name); (columns[d] = columns[d] || []).push(task); place.set(task.name, [d * (W + 50), (columns[d].length - 1) * H]); }
+  const height = Math.max(1, ...columns.map((c) => (c || []).length)) * H;
+  if (!tasks.length) return html`<p class="soft">This job refers to Tasks that exist.</p>`;
+  return html`<div class="graph"><svg width=${columns.length * (W + 50)} height=${height} role="group" aria-label=${`${tasks.length} Tasks and what they wait for`}>
+    ${tasks.flatMap((task) => (task.dependsOn || []).filter((n) => place.has(n)).map((n) => { const [x1, y1] = place.get(n), [x2, y2] = place.get(task.name);
+      return html`<path d=${`M${x1 + W},${y1 + 22} C${x1 + W + 25},${y1 + 22} ${x2 - 25},${y2 + 22} ${x2},${y2 + 22}`} />`; }))}
+    ${tasks.map((task) => { const [x, y] = place.get(task.name), row = rows.get(task.name), [tone, sign] = look(row?.phase);
+      return html`<a href=${row ? detail("tasks", { ns, name: row.name }) : null}><rect x=${x} y=${y} width=${W} height="46" rx="8" /><rect class=${`mark ${tone}`} x=${x} y=${y + 8} width="4" height="30" />
+        <text x=${x + 14} y=${y + 20}>${task.name.slice(0, 22)}</text><text class="sub" x=${x + 14} y=${y + 36}>${sign} ${row?.phase || "not created"}</text></a>`; })}
+  </svg></div>`;
+}
+
+function Chart({ title, points }) {
+  const box = useRef();
+  useEffect(() => {
+    const ink = getComputedStyle(document.documentElement).getPropertyValue("--soft"), line = getComputedStyle(document.documentElement).getPropertyValue("--accent");
+    const axis = { stroke: ink, grid: { stroke: "#8884", width: 1 } };
+    const plot = new uPlot({ width: box.current.clientWidth, height: 180, title, scales: { x: { time: false } }, axes: [{ ...axis, values: (u, v) => v.map((x) => Number.isInteger(x) ? x : "") }, axis],
+      series: [{ label: "round" }, { label: title, stroke: line, width: 2, points: { show: true } }] }, [points.map((p) => p[0]), points.map((p) => p[1])], box.current);
+    const resize = () => plot.setSize({ width: box.current.clientWidth, height: 180 });
+    addEventListener("resize", resize);
+    return () => { removeEventListener("resize", resize); plot.destroy(); };
+  }, [title, JSON.stringify(points)]);
+  return html`<div ref=${box} role="img" aria-label=${`${title} over rounds: ${points.map((p) => p[1].toPrecision(3)).join(", ")}`} />`;
+}
+
+function Rounds({ children, now }) {
+  const rounds = [...children].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  const metrics = [...new Set(rounds.flatMap((round) => Object.keys(round.means || {})))].sort();
+  if (!rounds.length) return html`<p class="soft">No round has begun yet.</p>`;
+  return html`<div class="charts">${metrics.map((metric) => html`<${Chart} key=${metric} title=${metric.slice(0, 40)}
+      points=${rounds.map((round, i) => [i + 1, round.means?.[metric]]).filter((p) => typeof p[1] === "number")} />`)}</div>
+    <div class="scroll"><table><thead><tr><th>Round</th><th>Phase</th><th>Updates</th><th>Duration</th><th>Metrics</th></tr></thead><tbody>
+      ${rounds.map((round) => html`<tr><td><a href=${detail("rounds", round)}><${Text} of=${round.name} /></a></td><td><${Phase} of=${round.phase} /></td>
+        <td>${round.updates ?? 0} of ${round.required ?? "?"}</td><td>${round.started ? span(((Date.parse(round.finished) || now) - Date.parse(round.started)) / 1000) : "–"}</td>
+        <td class="mono"><${Text} of=${Object.entries(round.means || {}).map(([k, v]) => `${k} ${v.toPrecision(4)}`).join("  ") || "–"} /></td></tr>`)}</tbody></table></div>`;
+}
+
+const FACTS = {
+  proplets: (o) => [["Type", o.spec?.type], ["Client id", o.spec?.connectionConfig?.clientId], ["Labels", Object.entries(o.metadata.labels || {}).map(([k, v]) => `${k}=${v}`).join(", ")],
+    ["Cordoned", o.spec?.unschedulable ? "yes" : "no"], ["Active Tasks", o.status?.activeTaskCount ?? 0], ["Wasm runtime", o.status?.metadata?.wasmRuntime], ["System", o.status?.metadata?.os], ["Host", o.status?.metadata?.hostname]],
+  tasks: (o) => [["Function", o.spec?.functionName], ["Inputs", (o.spec?.inputs || []).map((i) => typeof i === "string" ? i : JSON.stringify(i)).join(", ")], ["Image", o.spec?.imageUrl], ["Proplet", o.status?.assignedProplet], ["Attempt", o.status?.attempt ?? 0],
+    ["Failures", o.status?.failures], ["Schedule", o.spec?.schedule], ["Next run", o.status?.nextRun], ["Next retry", o.status?.nextRetry]],
+  jobs: (o) => [["Tasks", o.status?.taskCount], ["Completed", o.status?.completedCount], ["Failed", o.status?.failedCount], ["Parallelism", o.spec?.parallelism]],
+  federated: (o) => [["Rounds", `${o.status?.completedRounds ?? 0} of ${o.spec?.rounds?.total ?? "?"}`], ["Participants", (o.spec?.participants || []).length], ["Quorum (k of n)", o.spec?.kOfN], ["Aggregator", o.spec?.aggregator?.type ?? o.spec?.aggregator], ["Model", o.status?.aggregatedModelRef]],
+  rounds: (o) => [["FederatedJob", o.spec?.federatedJobRef?.name], ["Updates", `${o.status?.updatesReceived ?? 0} of ${o.status?.updatesRequired ?? "?"}`], ["Model", o.status?.aggregatedModelRef]],
+};
+
+function Result({ status }) {
+  const text = typeof status.results === "string" ? status.results : JSON.stringify(status.results, null, 2);
+  return html`${status.results !== undefined && html`<section class="card wide"><h2>Result</h2>${status.resultBytes && html`<p class="small soft">The first 64 KiB of ${status.resultBytes.toLocaleString("en")} bytes.</p>`}<pre tabindex="0"><bdi>${text}</bdi></pre></section>`}
+    ${status.error && html`<section class="card wide"><h2>Error</h2><pre tabindex="0"><bdi>${status.error}</bdi></pre></section>`}
+    ${status.broadcastResults?.length > 0 && html`<section class="card wide scroll"><h2>Targets</h2><table><thead><tr><th>Proplet</th><th>Phase</th><th>Result or error</th></tr></thead><tbody>
+      ${status.broadcastResults.map((t) => html`<tr><td><${Text} of=${t.proplet} /></td><td><${Phase} of=${t.phase} /></td><td class="mono"><${Text} of=${t.error ?? (typeof t.results === "string" ? t.results : JSON.stringify(t.results))} /></td></tr>`)}</tbody></table></section>`}`;
+}
+
+function DetailPage({ at, feed, ask }) {
+  const [list, ns, name] = at.path, now = useNow();
+  const [found, setFound] = useState(null), [error, setError] = useState("");
+  const row = feed.rows.get(`${ns}/${name}`);
+  useEffect(() => {
+    let over = false;
+    ask(`/api/object?list=${list}&ns=${ns}&name=${name}`).then((data) => { if (!over) { setFound(data); setError(""); } },
+      (problem) => { if (!over) setError(problem.message); });
+    return () => { over = true; };
+  }, [list, ns, name, JSON.stringify(row), list === "tasks" ? 0 : Math.floor(now / 5000)]);
+  if (error && !found) return html`<p class="empty" role="alert">${error}</p>`;
+  if (!found) return html`<p class="empty" role="status">Loading ${name} …</p>`;
+  const { object, why, timeline, children } = found, proplet = list === "proplets";
+  const facts = FACTS[list](object).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return html`<div class="title"><h1><bdi>${name}</bdi></h1><${Phase} of=${why.phase} proplet=${proplet} /><span class="soft"><bdi>${ns}</bdi> · ${since(object.metadata.creationTimestamp, now)} old</span></div>
+    ${feed.ready && !row && html`<p class="notice">It does not exist any more. This is how it was.</p>`}
+    <${Why} why=${why} proplet=${proplet} />
+    ${list === "tasks" && html`<section class="card wide"><h2>Life of this run</h2><${Axis} object=${object} now=${now} /></section><${Result} status=${object.status || {}} />`}
+    ${list === "jobs" && html`<section class="card wide"><h2>Tasks</h2><${Graph} object=${object} children=${children} ns=${ns} /></section>`}
+    ${list === "federated" && html`<section class="card wide"><h2>Rounds</h2><${Rounds} children=${children} now=${now} /></section>`}
+    ${list === "rounds" && html`<section class="card wide scroll"><h2>Participants</h2><table><tbody>${(object.status?.participants || []).map((p) => html`<tr><td><${Text} of=${p.propletId} /></td><td>${cut(p.status)}</td><td>${p.taskRef?.name && html`<a href=${detail("tasks", { ns, name: p.taskRef.name })}><${Text} of=${p.taskRef.name} /></a>`}</td></tr>`)}</tbody></table></section>`}
+    <div class="cards" style=${{ marginTop: "1rem" }}>
+      <section class="card"><h2>Facts</h2><dl class="facts">${facts.map(([k, v]) => html`<dt>${k}</dt><dd><${Text} of=${v} /></dd>`)}</dl></section>
+      <section class="card"><h2>What happened</h2>${timeline.length ? html`<ol class="timeline">${[...timeline].reverse().map((entry) => html`<li><strong><${Text} of=${entry.what} /></strong>
+        <span class="soft small"> ${since(entry.time, now)} ago</span><br /><${Text} of=${entry.message} /></li>`)}</ol>` : html`<p class="soft">Nothing yet.</p>`}</section></div>`;
+}
+
+/* ---- Events ---- */
+
+function EventsPage({ ns, ask }) {
+  const now = useNow(), [rows, setRows] = useState(null), [error, setError] = useState("");
+  useEffect(() => {
+    let over = false;
+    ask(`/api/events${ns ? `?ns=${ns}` : ""}`).then((data) => { if (!over) { setRows(data.events.reverse()); setError(""); } }, (problem) => { if (!over) setError(problem.message); });
+    return () => { over = true; };
+  }, [ns, Math.floor(now / 5000)]);
+  const list = { Proplet: "proplets", Task: "tasks", PropellerJob: "jobs", FederatedJob: "federated", TrainingRound: "rounds" };
+  if (error) return html`<p class="empty" role="alert">${error}</p>`;
+  if (!rows) return html`<p class="empty" role="status">Loading Events …</p>`;
+  if (!rows.length) return html`<p class="empty">No Events in the last hour.</p>`;
+  return html`<div class="card scroll"><table><thead><tr><th>Age</th><th>Type</th><th>Reason</th><th>Object</th><th>Note</th></tr></thead><tbody>
+    ${rows.map((e) => html`<tr><td>${since(e.time, now)}</td><td><span class=${`phase ${e.type === "Warning" ? "warn" : "idle"}`}>${cut(e.type)}</span></td><td><${Text} of=${e.reason} />${e.count > 1 ? ` ×${e.count}` : ""}</td>
+      <td>${list[e.kind] ? html`<a href=${detail(list[e.kind], e)}><${Text} of=${e.name} /></a>` : html`<${Text} of=${e.name} />`} <span class="soft small"><${Text} of=${e.kind} /></span></td><td><${Text} of=${e.note} /></td></tr>`)}</tbody></table></div>`;
+}
+
+const page = (list) => ({ at, ...rest }) => at.path.length > 2 ? html`<${DetailPage} at=${at} ...${rest} />` : html`<${ListPage} at=${at} ...${rest} />`;
+export const NAV = [["fleet", "Fleet"], ["proplets", "Proplets"], ["tasks", "Tasks"], ["jobs", "Jobs"], ["federated", "Federated learning"], ["events", "Events"]];
+export const VIEWS = {
+  fleet: { page: FleetPage, feed: "fleet" },
+  events: { page: EventsPage, feed: "fleet" },
+  proplets: { page: page("proplets"), feed: "proplets" },
+  tasks: { page: page("tasks"), feed: "tasks" },
+  jobs: { page: page("jobs"), feed: "jobs" },
+  federated: { page: page("federated"), feed: "federated" },
+  rounds: { page: page("rounds"), feed: "rounds", nav: "federated" },
+};

@@ -1,0 +1,467 @@
+#include "controller/page/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/api/kinds.h"
+#include "common/base/alloc.h"
+#include "common/base/str.h"
+#include "common/kube/kinds.h"
+#include "common/net/http_server.h"
+#include "common/view/means.h"
+#include "common/view/timeline.h"
+#include "controller/cache/indexes.h"
+#include "controller/page/files.h"
+#include "controller/page/guard.h"
+
+#define COOKIE "propeller="
+#define MAX_CONNECTIONS (FEEDS_MAX + 64)
+#define MAX_BODY (VIEWER_MAX_TOKEN + 256)
+#define REQUEST_TIMEOUT_MS 30000
+
+struct page {
+    struct page_options options;
+    struct http_server *http;
+};
+
+/* One request with what belongs to its answer. */
+struct call {
+    const struct page *page;
+    struct arena *arena;
+    const struct http_server_request *request;
+    struct http_server_reply *reply;
+    struct http_header extra; /* of the answer */
+    struct viewer *viewer;    /* NULL: not logged in */
+};
+
+/* --- answers --- */
+
+static void answer_text(struct call *call, int status, const char *type, const char *text,
+                        size_t len)
+{
+    *call->reply = (struct http_server_reply){
+        .status = status, .content_type = type, .body = text, .body_len = len
+    };
+}
+
+static void answer_json(struct call *call, int status, const cJSON *document)
+{
+    size_t len;
+    const char *text = json_text(call->arena, document, &len);
+
+    answer_text(call, status, "application/json", text, len);
+}
+
+static void refuse(struct call *call, int status, const char *why)
+{
+    cJSON *document = json_object(call->arena);
+
+    json_set_string(document, "error", why);
+    answer_json(call, status, document);
+}
+
+/* An error of the API server as a status of this one. */
+static void refuse_error(struct call *call, const struct error *err)
+{
+    int status = err->code == ERROR_NOT_FOUND ? 404 : err->code == ERROR_FORBIDDEN ? 403 : 502;
+
+    refuse(call, status, err->message);
+}
+
+/* --- the request --- */
+
+/* The value of a parameter as it was sent: names of lists, namespaces and objects need no encoding. NULL: it is not
+ * there, or is empty. */
+static const char *parameter(const struct call *call, const char *name)
+{
+    const char *at = call->request->query ? call->request->query : "";
+    size_t name_len = strlen(name);
+
+    while (*at) {
+        size_t len = strcspn(at, "&");
+
+        if (len > name_len + 1 && strncmp(at, name, name_len) == 0 && at[name_len] == '=')
+            return arena_strndup(call->arena, at + name_len + 1, len - name_len - 1);
+        at += len + (at[len] == '&');
+    }
+    return NULL;
+}
+
+static const char *cookie_of(const struct call *call)
+{
+    const char *header = http_request_header(call->request, "Cookie");
+    const char *at = header ? strstr(header, COOKIE) : NULL;
+
+    if (!at || (at != header && !strchr("; ", at[-1])))
+        return NULL;
+    at += strlen(COOKIE);
+    return arena_strndup(call->arena, at, strcspn(at, "; "));
+}
+
+/* A namespace of the request that is one; false: refused. *ret NULL: all namespaces. */
+static bool read_ns(struct call *call, const char **ret)
+{
+    *ret = parameter(call, "ns");
+    if (!*ret || str_is_dns_label(*ret))
+        return true;
+    refuse(call, 400, "ns: not the name of a namespace");
+    return false;
+}
+
+/* Whether the viewer may see the list; false: refused. */
+static bool may_see(struct call *call, const struct kube_kind *kind, const char *ns)
+{
+    struct error err;
+    bool may = false;
+
+    if (viewer_may(call->viewer, kind, ns, &may, &err) < 0)
+        refuse_error(call, &err);
+    else if (!may)
+        refuse(call, 403,
+               arena_printf(call->arena, "%s may not list %s %s%s", viewer_name(call->viewer),
+                            kind->plural, ns ? "in " : "in all namespaces", ns ? ns : ""));
+    return may;
+}
+
+/* --- logins --- */
+
+static void login(struct call *call)
+{
+    const cJSON *body = NULL;
+    char cookie[VIEWER_COOKIE_LEN];
+    struct error err = { 0 };
+
+    if (!str_equal(call->request->content_type, "application/json") ||
+        json_parse(call->arena, call->request->body, call->request->body_len, &body, NULL) < 0) {
+        refuse(call, 400, "a login is JSON: {\"token\": text}");
+        return;
+    }
+
+    const char *token = json_string(json_get(body, "token"), "");
+    if (!*token || strlen(token) > VIEWER_MAX_TOKEN || strpbrk(token, " \t\r\n")) {
+        refuse(call, 400, "token: not a bearer token");
+        return;
+    }
+    int r = viewers_login(call->page->options.viewers, token, cookie, &err);
+    if (r == -ERROR_FORBIDDEN) {
+        refuse(call, 401, err.message);
+    } else if (r < 0 && err.retry_after_ms) {
+        refuse(call, 429, err.message);
+        call->extra =
+            (struct http_header){ "Retry-After",
+                                  arena_printf(call->arena, "%u", err.retry_after_ms / 1000 + 1) };
+    } else if (r < 0) {
+        refuse(call, 502, err.message);
+    } else {
+        answer_text(call, 204, NULL, NULL, 0);
+        call->extra = (struct http_header){
+            "Set-Cookie",
+            arena_printf(call->arena, COOKIE "%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld",
+                         cookie, (long long)(VIEWER_LIFE_MS / 1000))
+        };
+    }
+}
+
+static void logout(struct call *call)
+{
+    viewers_logout(call->page->options.viewers, call->viewer);
+    answer_text(call, 204, NULL, NULL, 0);
+    call->extra = (struct http_header){ "Set-Cookie", COOKIE "; Path=/; Max-Age=0" };
+}
+
+static void me(struct call *call)
+{
+    cJSON *document = json_object(call->arena);
+    struct error err;
+
+    json_set_string(document, "user", viewer_name(call->viewer));
+    cJSON *all = json_set_object(document, "all");
+    for (size_t i = 0; i < PAGE_LISTS; i++) {
+        bool may = false;
+
+        if (viewer_may(call->viewer, PAGE_LIST[i].kind, NULL, &may, &err) < 0) {
+            refuse_error(call, &err);
+            return;
+        }
+        json_set_bool(all, PAGE_LIST[i].name, may);
+    }
+    answer_json(call, 200, document);
+}
+
+/* --- feeds --- */
+
+static void stream(struct call *call)
+{
+    const char *name = parameter(call, "list"), *ns = NULL;
+    bool is_fleet = str_equal(name, "fleet");
+    size_t list = is_fleet ? FEED_FLEET : page_list_find(name);
+
+    if (!is_fleet && list == PAGE_LISTS) {
+        refuse(call, 400, "list: must be fleet, proplets, tasks, jobs, federated or rounds");
+        return;
+    }
+    if (!read_ns(call, &ns))
+        return;
+    for (size_t i = is_fleet ? 0 : list; i < (is_fleet ? PAGE_LISTS : list + 1); i++) {
+        if (!may_see(call, PAGE_LIST[i].kind, ns))
+            return;
+    }
+    const struct http_stream *feed =
+        feed_open(call->page->options.feeds, call->arena, call->viewer, list, ns);
+    if (!feed) {
+        refuse(call, 429, "too many streams are open: close a tab");
+        return;
+    }
+    answer_text(call, 200, "text/event-stream", NULL, 0);
+    call->reply->stream = feed;
+}
+
+/* --- details --- */
+
+struct event_ring {
+    cJSON *array;
+    const char *uid; /* NULL: Events of all objects */
+};
+
+static const char *event_time(const cJSON *event)
+{
+    const char *last = json_string(json_path(event, "series", "lastObservedTime", NULL), NULL);
+    const char *at = last ? last : json_string(json_get(event, "eventTime"), NULL);
+
+    return at ? at : json_string(json_path(event, "metadata", "creationTimestamp", NULL), "");
+}
+
+/* The oldest one goes when there are too many; the array is in the order of time. */
+static int take_event(void *ctx, const cJSON *event, struct error *err UNUSED)
+{
+    const struct event_ring *ring = ctx;
+    int at = 0;
+
+    if (ring->uid &&
+        !str_equal(json_string(json_path(event, "regarding", "uid", NULL), ""), ring->uid))
+        return 0;
+    json_for_each (other, ring->array) {
+        if (strcmp(event_time(other), event_time(event)) > 0)
+            break;
+        at++;
+    }
+    cJSON_InsertItemInArray(ring->array, at, json_copy(event));
+    if (json_len(ring->array) > PAGE_EVENTS)
+        cJSON_DeleteItemFromArray(ring->array, 0);
+    return 0;
+}
+
+static int list_events(struct call *call, const char *ns, const char *uid, cJSON *ret,
+                       struct error *err)
+{
+    struct event_ring ring = { ret, uid };
+
+    return kube_list(viewer_client(call->viewer), &KIND_EVENT,
+                     &(struct kube_list_options){ .ns = ns }, take_event, &ring, err);
+}
+
+static void events(struct call *call)
+{
+    cJSON *document = json_object(call->arena), *found = json_array(call->arena);
+    const char *ns = NULL;
+    struct error err;
+
+    if (!read_ns(call, &ns))
+        return;
+    if (list_events(call, ns, NULL, found, &err) < 0) {
+        refuse_error(call, &err);
+        return;
+    }
+    cJSON *rows = json_set_array(document, "events");
+    json_for_each (event, found) {
+        cJSON *row = json_add_object(rows);
+
+        json_set_string(row, "time", event_time(event));
+        json_set_copy(row, "type", json_get(event, "type"));
+        json_set_copy(row, "reason", json_get(event, "reason"));
+        json_set_copy(row, "note", json_get(event, "note"));
+        json_set_copy(row, "kind", json_path(event, "regarding", "kind", NULL));
+        json_set_copy(row, "ns", json_path(event, "regarding", "namespace", NULL));
+        json_set_copy(row, "name", json_path(event, "regarding", "name", NULL));
+        json_set_copy(row, "count", json_path(event, "series", "count", NULL));
+    }
+    answer_json(call, 200, document);
+}
+
+/* A Task of a participant; ctx: means. */
+static int take_update(void *ctx, const cJSON *task, struct error *err UNUSED)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *owner = kube_controller_uid(task);
+
+    if (owner)
+        means_add(ctx, owner, json_opened(arena, json_path(task, "status", "results", NULL)));
+    return 0;
+}
+
+/* The means of the metrics that the participants of each round sent; without the right to read Tasks: none. */
+static const struct means *read_means(struct call *call, const char *ns)
+{
+    struct means *means = means_create(call->arena);
+    struct error err;
+
+    (void)!kube_list(viewer_client(call->viewer), &KIND_TASK,
+                     &(struct kube_list_options){ .ns = ns }, take_update, means, &err);
+    return means;
+}
+
+/* The objects that this one controls: Tasks of a job or a round, rounds of a FederatedJob. */
+static void add_children(struct call *call, size_t list, const cJSON *object, cJSON *rows)
+{
+    const struct kube_kind *kind = PAGE_LIST[list].kind;
+    bool has_rounds = kind == &KIND_FEDERATEDJOB;
+    const char *ns = json_string(json_path(object, "metadata", "namespace", NULL), "");
+    size_t of = page_list_find(has_rounds ? "rounds" : "tasks");
+    bool may = false;
+    struct error err;
+
+    if (kind == &KIND_TASK || kind == &KIND_PROPLET ||
+        viewer_may(call->viewer, PAGE_LIST[of].kind, ns, &may, &err) < 0 || !may)
+        return;
+
+    struct store *store = informer_store(call->page->options.informers[of]);
+    struct object_list children =
+        has_rounds ? store_list(store, call->arena, ns)
+                   : store_find(store, call->arena, INDEX_OWNER, kube_uid(object));
+    const struct means *means = has_rounds ? read_means(call, ns) : NULL;
+    for (size_t i = 0; i < children.len && json_len(rows) < PAGE_MAX_CHILDREN; i++) {
+        const cJSON *json = kube_object_json(call->arena, children.items[i]);
+
+        if (has_rounds && !str_equal(kube_controller_uid(json), kube_uid(object)))
+            continue;
+        cJSON *row = json_add_object(rows);
+        page_row(call->arena, PAGE_LIST[of].kind, json, row);
+        if (means)
+            means_show(means, children.items[i]->uid, json_set_object(row, "means"));
+    }
+}
+
+static void object_detail(struct call *call)
+{
+    size_t list = page_list_find(parameter(call, "list"));
+    const char *ns = parameter(call, "ns"), *name = parameter(call, "name");
+    cJSON *document = json_object(call->arena), *found = json_array(call->arena);
+    cJSON *object = NULL;
+    struct kube_name key;
+    struct error err;
+
+    if (list == PAGE_LISTS || !ns || !str_is_dns_label(ns) || !name ||
+        !str_is_dns_subdomain(name) || !kube_name_set(&key, ns, name)) {
+        refuse(call, 400, "list, ns and name: not an object");
+        return;
+    }
+    if (kube_get(viewer_client(call->viewer), call->arena, PAGE_LIST[list].kind, &key, &object,
+                 &err) < 0) {
+        refuse_error(call, &err);
+        return;
+    }
+    (void)!list_events(call, ns, kube_uid(object), found, &err); /* without the right: none */
+    page_explain(PAGE_LIST[list].kind, object, json_set_object(document, "why"));
+    timeline_rows(call->arena, object, found, json_set_array(document, "timeline"));
+    add_children(call, list, object, json_set_array(document, "children"));
+    page_clean(call->arena, object);
+    json_set_copy(document, "object", object);
+    answer_json(call, 200, document);
+}
+
+/* --- routes --- */
+
+static const struct {
+    const char *method, *path;
+    void (*function)(struct call *call);
+    bool is_open; /* needs no login */
+} ROUTES[] = {
+    { "POST", "/login", login, true },
+    { "POST", "/logout", logout, false },
+    { "GET", "/api/me", me, false },
+    { "GET", "/api/stream", stream, false },
+    { "GET", "/api/object", object_detail, false },
+    { "GET", "/api/events", events, false },
+};
+
+static void answer_route(struct call *call)
+{
+    const char *path = call->request->path, *method = call->request->method;
+    struct page_file file;
+
+    for (size_t i = 0; i < ARRAY_LEN(ROUTES); i++) {
+        if (!str_equal(ROUTES[i].path, path))
+            continue;
+        if (!str_equal(ROUTES[i].method, method))
+            refuse(call, 405, "this method is not for this path");
+        else if (!ROUTES[i].is_open && !call->viewer)
+            refuse(call, 401, "log in first");
+        else
+            ROUTES[i].function(call);
+        return;
+    }
+    if (str_equal(method, "GET") && page_file_find(path, &file))
+        answer_text(call, 200, file.type, file.text, file.len);
+    else
+        refuse(call, 404, "there is no such page");
+}
+
+static void handle(void *ctx, struct arena *arena, const struct http_server_request *request,
+                   struct http_server_reply *ret)
+{
+    const struct page *page = ctx;
+    struct call call = { .page = page, .arena = arena, .request = request, .reply = ret };
+
+    if (!page_host_is_known(http_request_header(request, "Host"), page->options.hosts,
+                            page->options.host_count)) {
+        refuse(&call, 403, "this name of the server is not known: --page-host allows further ones");
+    } else if (!page_site_is_own(http_request_header(request, "Sec-Fetch-Site"))) {
+        refuse(&call, 403, "pages of other sites may not ask this one");
+    } else {
+        const char *cookie = cookie_of(&call);
+
+        call.viewer = cookie ? viewers_find(page->options.viewers, cookie) : NULL;
+        if (call.viewer)
+            http_request_set_known(request);
+        answer_route(&call);
+    }
+    page_set_headers(ret, call.extra);
+    viewer_unref(call.viewer);
+}
+
+int page_start(const struct page_options *options, struct page **ret, struct error *err)
+{
+    struct page *page = xcalloc(1, sizeof(*page));
+    const struct http_server_options http = {
+        .address = options->address,
+        .handler = handle,
+        .ctx = page,
+        .thread_per_connection = true,
+        .max_connections = MAX_CONNECTIONS,
+        .max_strangers = MAX_CONNECTIONS / 4,
+        .max_body = MAX_BODY,
+        .request_timeout_ms = REQUEST_TIMEOUT_MS,
+    };
+
+    page->options = *options;
+    int r = http_server_start(&http, &page->http, err);
+    if (r < 0) {
+        free(page);
+        return error_wrap(err, "--page-bind-address");
+    }
+    *ret = page;
+    return 0;
+}
+
+void page_stop(struct page *page)
+{
+    if (!page)
+        return;
+    http_server_stop(page->http);
+    free(page);
+}
+
+unsigned page_port(const struct page *page)
+{
+    return http_server_port(page->http);
+}

@@ -1,0 +1,325 @@
+/* The answers of the page: rows, details without secrets, feeds, and HTTP. */
+#include <string.h>
+#include <unistd.h>
+
+#include "common/api/kinds.h"
+#include "common/base/str.h"
+#include "common/tests/http_talk.h"
+#include "common/tests/parsed.h"
+#include "controller/tests/page_fixture.h"
+
+#define TASK(name, version, phase)                                                                 \
+    "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"lab\",\"uid\":\"u-" name                 \
+    "\",\"resourceVersion\":\"" version "\"},\"spec\":{\"name\":\"" name                           \
+    "\"},\"status\":{\"phase\":\"" phase "\",\"assignedProplet\":\"alpha\"}}"
+
+TEST_GROUP("rows", arena_set_up, arena_tear_down);
+
+TEST(a_row_has_the_cells_of_its_kind)
+{
+    cJSON *row = json_object(arena);
+
+    page_row(arena, &KIND_TASK, parsed(arena, TASK("one", "1", "running")), row);
+    ck_assert_str_eq(json_text(arena, row, NULL),
+                     "{\"ns\":\"lab\",\"name\":\"one\",\"phase\":\"running\",\"reason\":\"\","
+                     "\"title\":\"one\",\"proplet\":\"alpha\"}");
+}
+
+static const char *const SECRETS[] = {
+    "{\"spec\":{\"env\":{\"PASSWORD\":\"planted\"}}}",
+    "{\"spec\":{\"file\":\"planted\"}}",
+    "{\"spec\":{\"metadata\":{\"a\":\"planted\"}}}",
+    "{\"spec\":{\"tasks\":[{\"env\":{\"A\":\"planted\"},\"file\":\"planted\"}]}}",
+    "{\"spec\":{\"connectionConfig\":{\"clientKey\":\"planted\"}}}",
+    "{\"spec\":{\"k8s\":{\"podTemplate\":{\"spec\":\"planted\"}}}}",
+    "{\"metadata\":{\"annotations\":{\"last-applied\":\"planted\"}}}",
+    "{\"metadata\":{\"managedFields\":[\"planted\"]}}",
+};
+
+TEST_EACH(details_have_no_secrets, SECRETS)
+{
+    cJSON *object = json_object(arena);
+
+    json_for_each (member, parsed(arena, SECRETS[_i]))
+        json_set_copy(object, member->string, member);
+    page_clean(arena, object);
+    ck_assert_ptr_null(strstr(json_text(arena, object, NULL), "planted"));
+}
+
+TEST(names_of_env_stay_and_long_results_are_cut)
+{
+    cJSON *object = json_object(arena);
+    char *result = arena_alloc(arena, PAGE_MAX_RESULT + 3, 1);
+
+    memset(result, 'x', PAGE_MAX_RESULT + 2);
+    result[PAGE_MAX_RESULT + 2] = '\0';
+    json_set_string(json_set_object(json_set_object(object, "spec"), "env"), "NAME", "v");
+    json_set_string(json_set_object(object, "status"), "results", result);
+    page_clean(arena, object);
+    ck_assert_str_eq(json_text(arena, json_path(object, "spec", "env", NULL), NULL), "[\"NAME\"]");
+    ck_assert_uint_eq(strlen(json_string(json_path(object, "status", "results", NULL), "")),
+                      PAGE_MAX_RESULT);
+    ck_assert_int_eq(json_int(json_path(object, "status", "resultBytes", NULL), 0),
+                     PAGE_MAX_RESULT + 2);
+}
+
+TEST_GROUP("feeds", page_set_up, page_tear_down);
+
+static const struct http_stream *feed;
+static struct viewer *viewer;
+
+static void open_feed(const char *token, size_t list, const char *ns)
+{
+    viewer = page_login(token);
+    feed = feed_open(page_fixture.feeds, arena, viewer, list, ns);
+    ck_assert_ptr_nonnull(feed);
+}
+
+static void close_feed(void)
+{
+    feed->close(feed->ctx);
+    viewer_unref(viewer);
+}
+
+/* The next event, without its newlines; "": nothing now; "END". */
+static const char *next(void)
+{
+    const char *text = "";
+    size_t len = 0;
+    int r = feed->next(feed->ctx, arena, &text, &len);
+
+    if (r <= 0)
+        return r < 0 ? "END" : "";
+    return arena_strndup(arena, text, len - 2);
+}
+
+TEST(a_feed_begins_with_all_rows_and_goes_on_with_changes)
+{
+    page_put("tasks", TASK("one", "1", "pending"));
+    open_feed("good", page_list_find("tasks"), NULL);
+    ck_assert(str_has_prefix(next(), "event: snapshot\ndata: {\"rows\":[{\"ns\":\"lab\""));
+    ck_assert_str_eq(next(), "");
+    page_put("tasks", TASK("one", "2", "running"));
+    ck_assert_str_eq(next(), ""); /* more may come */
+    page_put("tasks", TASK("two", "3", "pending"));
+    page_put("proplets", "{\"metadata\":{\"name\":\"p\",\"namespace\":\"lab\",\"uid\":\"p\","
+                         "\"resourceVersion\":\"4\"}}");
+    fake_clock_advance(&page_fixture.clock, FEED_GATHER_MS);
+    const char *change = next();
+    ck_assert(str_has_prefix(change, "event: change\n"));
+    ck_assert_ptr_nonnull(strstr(change, "\"name\":\"one\",\"phase\":\"running\""));
+    ck_assert_ptr_nonnull(strstr(change, "\"name\":\"two\""));
+    ck_assert_ptr_null(strstr(change, "\"name\":\"p\""));
+    fake_clock_advance(&page_fixture.clock, FEED_PING_MS);
+    ck_assert_str_eq(next(), "event: ping\ndata: {}");
+    close_feed();
+}
+
+TEST(a_feed_of_a_namespace_has_its_rows_alone)
+{
+    page_put("tasks", TASK("one", "1", "pending"));
+    open_feed("good", page_list_find("tasks"), "other");
+    ck_assert_str_eq(next(), "event: snapshot\ndata: {\"rows\":[]}");
+    page_put("tasks", TASK("one", "2", "running"));
+    fake_clock_advance(&page_fixture.clock, FEED_GATHER_MS);
+    ck_assert_str_eq(next(), "");
+    close_feed();
+}
+
+TEST(a_reader_that_is_far_behind_gets_everything_anew)
+{
+    open_feed("good", page_list_find("tasks"), NULL);
+    ck_assert(str_has_prefix(next(), "event: snapshot\n"));
+    for (int i = 0; i <= FEED_MAX_DIRTY; i++) {
+        page_put("tasks",
+                 arena_printf(arena,
+                              "{\"metadata\":{\"name\":\"t-%d\",\"namespace\":\"lab\",\"uid\":"
+                              "\"u-%d\",\"resourceVersion\":\"%d\"}}",
+                              i, i, i + 1));
+    }
+    fake_clock_advance(&page_fixture.clock, FEED_GATHER_MS);
+    ck_assert(str_has_prefix(next(), "event: snapshot\n"));
+    close_feed();
+}
+
+TEST(a_feed_ends_with_the_login)
+{
+    open_feed("good", page_list_find("tasks"), NULL);
+    (void)next();
+    viewers_logout(page_fixture.viewers, viewer);
+    ck_assert_str_eq(next(), "event: end\ndata: {\"why\":\"the login has ended\"}");
+    ck_assert_str_eq(next(), "END");
+    close_feed();
+}
+
+TEST(a_feed_ends_with_the_token_and_lives_through_an_outage)
+{
+    open_feed("good", page_list_find("tasks"), NULL);
+    (void)next();
+    page_fixture.is_away = true;
+    fake_clock_advance(&page_fixture.clock, VIEWER_RIGHTS_MS);
+    ck_assert_str_eq(next(), "event: ping\ndata: {}");
+    page_fixture.is_away = false;
+    page_fixture.is_revoked = true;
+    fake_clock_advance(&page_fixture.clock, VIEWER_RETRY_MS);
+    ck_assert(str_has_prefix(next(), "event: end\n"));
+    close_feed();
+}
+
+TEST(the_fleet_is_sent_when_it_is_another_one)
+{
+    open_feed("good", FEED_FLEET, NULL);
+    ck_assert_str_eq(next(), "event: counts\ndata: {\"of\":\"all\"}");
+    fake_clock_advance(&page_fixture.clock, FEED_COUNTS_MS);
+    ck_assert_str_eq(next(), "");
+    close_feed();
+}
+
+TEST(a_viewer_has_four_feeds_at_most)
+{
+    const struct http_stream *feeds[FEEDS_OF_A_VIEWER];
+
+    viewer = page_login("good");
+    for (size_t i = 0; i < FEEDS_OF_A_VIEWER; i++)
+        feeds[i] = feed_open(page_fixture.feeds, arena, viewer, 0, NULL);
+    ck_assert_ptr_null(feed_open(page_fixture.feeds, arena, viewer, 0, NULL));
+    for (size_t i = 0; i < FEEDS_OF_A_VIEWER; i++)
+        feeds[i]->close(feeds[i]->ctx);
+    ck_assert_uint_eq(feeds_len(page_fixture.feeds), 0);
+    viewer_unref(viewer);
+}
+
+static struct page *page;
+static char heard[HTTP_TALK_MAX];
+
+static void http_set_up(void)
+{
+    struct error err = { 0 };
+
+    page_set_up();
+    struct page_options options = { .address = "127.0.0.1:0",
+                                    .viewers = page_fixture.viewers,
+                                    .feeds = page_fixture.feeds,
+                                    .clock = &page_fixture.clock.clock };
+    memcpy(options.informers, page_fixture.informers, sizeof(options.informers));
+    int r = page_start(&options, &page, &err);
+    ck_assert_msg(r == 0, "%s", err.message);
+}
+
+static void http_tear_down(void)
+{
+    page_stop(page);
+    page_tear_down();
+}
+
+TEST_GROUP("http", http_set_up, http_tear_down);
+
+static const char *answer(const char *line, const char *headers, const char *body)
+{
+    int fd = http_dial(page_port(page));
+
+    say(fd,
+        arena_printf(arena, "%s HTTP/1.1\r\nConnection: close\r\n%sContent-Length: %zu\r\n\r\n%s",
+                     line, headers, strlen(body), body));
+    const char *text = arena_strdup(arena, hear(fd, heard, NULL));
+    (void)close(fd);
+    return text;
+}
+
+#define OWN "Host: localhost\r\n"
+#define JSON "Content-Type: application/json\r\n"
+
+static void expect_status(const char *text, int status)
+{
+    ck_assert_msg(str_has_prefix(text, arena_printf(arena, "HTTP/1.1 %d ", status)), "%s", text);
+    ck_assert_ptr_nonnull(strstr(text, "Content-Security-Policy: default-src 'none'; script-src "
+                                       "'self'; style-src 'self'; connect-src 'self'; img-src "
+                                       "'self' data:; base-uri 'none'; form-action 'self'; "
+                                       "frame-ancestors 'none'\r\n"));
+    ck_assert_ptr_nonnull(strstr(text, "X-Content-Type-Options: nosniff\r\n"));
+    ck_assert_ptr_nonnull(strstr(text, "Referrer-Policy: no-referrer\r\n"));
+}
+
+/* "Cookie: propeller=…\r\n" */
+static const char *log_in(const char *token)
+{
+    const char *text =
+        answer("POST /login", OWN JSON, arena_printf(arena, "{\"token\":\"%s\"}", token));
+    const char *cookie = strstr(text, "Set-Cookie: ");
+
+    expect_status(text, 204);
+    ck_assert_ptr_nonnull(cookie);
+    ck_assert_ptr_nonnull(strstr(cookie, "; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200\r\n"));
+    cookie += strlen("Set-Cookie: ");
+    return arena_printf(arena, OWN "Cookie: %.*s\r\n", (int)strcspn(cookie, ";"), cookie);
+}
+
+TEST(other_hosts_and_sites_get_nothing)
+{
+    expect_status(answer("GET /", OWN, ""), 200);
+    expect_status(answer("GET /", "Host: evil.example\r\n", ""), 403);
+    expect_status(answer("GET /", OWN "Sec-Fetch-Site: cross-site\r\n", ""), 403);
+}
+
+TEST(only_a_login_opens_the_data)
+{
+    static const char *const PATHS[] = { "/api/me", "/api/stream?list=tasks", "/api/events",
+                                         "/api/object?list=tasks&ns=lab&name=one" };
+
+    for (size_t i = 0; i < ARRAY_LEN(PATHS); i++)
+        expect_status(answer(arena_printf(arena, "GET %s", PATHS[i]), OWN, ""), 401);
+    expect_status(answer("GET /api/me", OWN "Cookie: propeller=guessed\r\n", ""), 401);
+    expect_status(answer("POST /login", OWN JSON, "{\"token\":\"bad\"}"), 401);
+    expect_status(answer("POST /login", OWN, "{\"token\":\"good\"}"), 400);
+    expect_status(answer("GET /login", OWN, ""), 405);
+    const char *text = answer("GET /api/me", log_in("good"), "");
+    expect_status(text, 200);
+    ck_assert_ptr_nonnull(strstr(text, "{\"user\":\"user-good\",\"all\":{\"proplets\":true"));
+}
+
+TEST(a_viewer_of_one_namespace_sees_no_other)
+{
+    const char *own = log_in("lab");
+
+    expect_status(answer("GET /api/stream?list=tasks", own, ""), 403);
+    expect_status(answer("GET /api/stream?list=fleet&ns=other", own, ""), 403);
+    expect_status(answer("GET /api/stream?list=pods&ns=lab", own, ""), 400);
+    expect_status(answer("GET /api/stream?list=tasks&ns=../x", own, ""), 400);
+    int fd = http_dial(page_port(page));
+    say(fd, arena_printf(arena, "GET /api/stream?list=tasks&ns=lab HTTP/1.1\r\n%s\r\n", own));
+    ck_assert_ptr_nonnull(strstr(hear(fd, heard, "event: snapshot"), "text/event-stream"));
+    (void)close(fd);
+}
+
+TEST(details_come_with_why_and_what_happened)
+{
+    const char *own = log_in("good");
+
+    expect_status(answer("GET /api/object?list=tasks&ns=lab&name=one", own, ""), 404);
+    page_fixture.object =
+        "{\"kind\":\"Task\",\"metadata\":{\"name\":\"one\",\"namespace\":\"lab\",\"uid\":\"u\","
+        "\"resourceVersion\":\"1\",\"creationTimestamp\":\"2026-11-21T10:00:00Z\"},"
+        "\"spec\":{\"env\":{\"KEY\":\"planted\"}},\"status\":{\"phase\":\"pending\",\"conditions\":"
+        "[{\"type\":\"Reconciling\",\"status\":\"True\",\"reason\":\"NoProplet\",\"message\":\"m\"}"
+        "]}}";
+    page_fixture.events =
+        "{\"metadata\":{\"name\":\"e\",\"namespace\":\"lab\",\"uid\":\"e\",\"resourceVersion\":"
+        "\"2\"},\"eventTime\":\"2026-11-21T10:00:01Z\",\"reason\":\"Seen\",\"regarding\":{\"uid\":"
+        "\"u\"}},{\"metadata\":{\"name\":\"f\",\"namespace\":\"lab\",\"uid\":\"f\","
+        "\"resourceVersion\":\"3\"},\"reason\":\"Foreign\",\"regarding\":{\"uid\":\"v\"}}";
+    const char *text = answer("GET /api/object?list=tasks&ns=lab&name=one", own, "");
+    expect_status(text, 200);
+    ck_assert_ptr_nonnull(strstr(text, "\"reason\":\"NoProplet\""));
+    ck_assert_ptr_nonnull(strstr(text, "\"remedy\":\"Create a Proplet"));
+    ck_assert_ptr_nonnull(strstr(text, "\"what\":\"Seen\""));
+    ck_assert_ptr_null(strstr(text, "Foreign"));
+    ck_assert_ptr_null(strstr(text, "planted"));
+}
+
+TEST(a_logout_closes_the_data)
+{
+    const char *own = log_in("good");
+
+    expect_status(answer("POST /logout", own, ""), 204);
+    expect_status(answer("GET /api/me", own, ""), 401);
+}
