@@ -389,6 +389,8 @@ static int add_header(struct kube_config *config, const char *name, const char *
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
+    if (!value[strspn(value, " ")]) /* libcurl would send no header, and the person act as itself */
+        return error_set(err, ERROR_INVALID, "%s: the name to act as is empty", name);
     for (const char *c = value; *c; c++) {
         if (*c < ' ' || *c > '~')
             return error_set(err, ERROR_INVALID, "%s: only printable ASCII may be sent", name);

@@ -206,6 +206,24 @@ TEST(a_file_may_name_whom_to_act_as)
     ck_assert_str_eq(headers(), "Impersonate-User: eve;Impersonate-Group: lab;");
 }
 
+static const struct {
+    const char *file, *as, *as_uid;
+} EMPTY[] = {
+    { "as: eve", "", NULL },
+    { "as: eve", "  ", NULL },
+    { "as: ' '", NULL, NULL },
+    { "as: eve", NULL, "" },
+    { "as: eve, as-groups: [' ']", NULL, NULL },
+};
+
+TEST_EACH(an_empty_name_to_act_as_is_no_way_to_act_as_oneself, EMPTY)
+{
+    person.as = EMPTY[_i].as;
+    person.as_uid = EMPTY[_i].as_uid;
+    ck_assert_int_eq(load_person(file_with(EMPTY[_i].file)), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(load_error.message, "the name to act as is empty"));
+}
+
 TEST_GROUP("exec", set_up, config_teardown);
 
 #define EXEC(mode)                                                                                 \

@@ -174,7 +174,13 @@ p drain worker --interrupt --timeout 60s >"$PART/output"
 expect_line output '^proplet/worker drained$'
 wait_for 60 "the daemon on the other Proplet" task_is daemon '.status.assignedProplet == "other" and .status.phase == "running"'
 p drain -l absent=label >/dev/null 2>&1 && die "a drain of nothing succeeds"
+status 2 p drain -l ""
 p uncordon worker >/dev/null
+for metadata in "" "metadata: text"; do
+    printf 'apiVersion: %s\nkind: Task\n%s\n' "$API" "$metadata" >"$PART/planned.yaml"
+    status 2 p plan -f "$PART/planned.yaml"
+    expect_line errors 'document 1: metadata must be an object'
+done
 
 # Versions and checks. Not everybody may look at everything.
 p version -o json | jq -e '[.programs[].object] | index("kubectl-propeller") != null and index("API server") != null' >/dev/null

@@ -188,6 +188,8 @@ static int run(struct session *session, const void *settings, struct error *err)
     struct object_ref ref;
     int r = session_connect(session, err);
 
+    if (r == 0 && s->selector && !*s->selector) /* it would select every Proplet */
+        r = error_set(err, ERROR_INVALID, "--selector: must not be empty");
     if (r == 0 && s->selector && s->objects.len)
         r = error_set(err, ERROR_INVALID, "--selector and a name: one of them");
     if (r < 0)

@@ -46,6 +46,9 @@ static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct
         return error_set(err, ERROR_INVALID,
                          "document %zu is a '%.60s', but only Tasks are planned", place->document,
                          kind);
+    if (!cJSON_IsObject(json_get(object, "metadata")))
+        return error_set(err, ERROR_INVALID, "document %zu: metadata must be an object with a name",
+                         place->document);
     json_add(manifests->tasks, json_copy(object));
     return 0;
 }
