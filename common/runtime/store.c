@@ -103,10 +103,20 @@ void store_count_classes(struct store *store, store_class_fn *class_of, size_t c
     store->classes = classes;
 }
 
-void store_class_counts(struct store *store, size_t *ret)
+void store_class_counts(struct store *store, const char *ns, size_t *ret)
 {
+    const char *key;
+    void *value;
+
     pthread_rwlock_rdlock(&store->lock);
-    memcpy(ret, store->class_counts, store->classes * sizeof(*ret));
+    if (ns)
+        memset(ret, 0, store->classes * sizeof(*ret));
+    else
+        memcpy(ret, store->class_counts, store->classes * sizeof(*ret));
+    for (size_t i = 0; ns && map_next(store->entries, &i, &key, &value);) {
+        const struct entry *entry = value;
+        ret[entry->class] += str_equal(ns, entry->indexed.object->ns);
+    }
     pthread_rwlock_unlock(&store->lock);
 }
 

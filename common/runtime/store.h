@@ -45,8 +45,9 @@ typedef size_t store_class_fn(const cJSON *json);
 /* Counts the objects of each class from now on; called before the first object, at most once. The counts
  * change with the objects, so asking for them costs no walk. */
 void store_count_classes(struct store *store, store_class_fn *class_of, size_t classes);
-/* Copies the count of each class; ret has room for all of them. */
-void store_class_counts(struct store *store, size_t *ret);
+/* Copies the count of each class; ret has room for all of them. ns NULL: of all namespaces; otherwise it walks the store
+ * without a look into the objects. */
+void store_class_counts(struct store *store, const char *ns, size_t *ret);
 /* Returns the objects of a class. */
 struct object_list store_of_class(struct store *store, struct arena *arena, size_t class);
 

@@ -265,7 +265,7 @@ static const char *counts(struct store *store)
     size_t of[10];
     int len = 0;
 
-    store_class_counts(store, of);
+    store_class_counts(store, NULL, of);
     for (size_t i = 0; i < 10; i++)
         len += snprintf(text + len, sizeof(text) - (size_t)len, "%zu", of[i]);
     return text;
@@ -290,6 +290,11 @@ TEST(each_object_counts_in_the_class_that_it_has_now)
     struct object_list of_six = store_of_class(store, arena, 6);
     ck_assert_uint_eq(of_six.len, 1);
     ck_assert_str_eq(of_six.items[0]->resource_version, "16");
+    size_t numbers[10];
+    store_class_counts(store, "elsewhere", numbers);
+    ck_assert_uint_eq(numbers[6], 0);
+    store_class_counts(store, of_six.items[0]->ns, numbers);
+    ck_assert_uint_eq(numbers[6], 1);
     kube_object_unref(store_remove(store, &key, "20"));
     ck_assert_str_eq(counts(store), "0000011000");
     store_set_begin(store, NULL);

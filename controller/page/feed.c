@@ -126,7 +126,7 @@ static void add_row(struct feed *feed, const struct kube_object *object, cJSON *
     char key[KUBE_KEY_LEN];
 
     note_device(feed, kube_object_key(object, key), json);
-    page_row(arena, PAGE_LIST[feed->list].kind, json, json_add_object(rows));
+    page_row(PAGE_LIST[feed->list].kind, json, json_add_object(rows));
 }
 
 static void snapshot(struct feed *feed, struct arena *arena, const char **ret, size_t *ret_len)
@@ -346,11 +346,6 @@ void feeds_destroy(struct feeds *feeds)
         return;
     pthread_mutex_destroy(&feeds->lock);
     free(feeds);
-}
-
-size_t feeds_len(struct feeds *feeds)
-{
-    return atomic_load(&feeds->len);
 }
 
 /* With the lock: a place for one more of this viewer; NULL: there is none. */

@@ -49,4 +49,3 @@ void feeds_destroy(struct feeds *feeds);
 /* Opens a feed; ns NULL: all namespaces. NULL: the page, or the viewer, has as many as it may have. */
 const struct http_stream *feed_open(struct feeds *feeds, struct arena *arena, struct viewer *viewer,
                                     size_t list, const char *ns);
-size_t feeds_len(struct feeds *feeds);

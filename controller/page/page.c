@@ -335,7 +335,7 @@ static void add_children(struct call *call, size_t list, const cJSON *object, cJ
         if (has_rounds && !str_equal(kube_controller_uid(json), kube_uid(object)))
             continue;
         cJSON *row = json_add_object(rows);
-        page_row(call->arena, PAGE_LIST[of].kind, json, row);
+        page_row(PAGE_LIST[of].kind, json, row);
         if (means)
             means_show(means, children.items[i]->uid, json_set_object(row, "means"));
     }

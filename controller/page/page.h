@@ -26,7 +26,6 @@ struct page_options {
     struct viewers *viewers;
     struct feeds *feeds;
     struct informer *informers[PAGE_LISTS];
-    const struct clock *clock;
 };
 
 struct page;

@@ -31,17 +31,6 @@ struct page_module {
     struct page *page;
 };
 
-static void count_in(struct arena *arena, struct store *store, const struct module_census *census,
-                     const char *ns, size_t *ret)
-{
-    struct object_list list = store_list(store, arena, ns);
-
-    for (size_t i = 0; i < list.len; i++) {
-        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
-        ret[census->class_of(kube_object_json(scratch, list.items[i]))]++;
-    }
-}
-
 static void count_kind(const struct module_host *host, struct arena *arena,
                        const struct module *module, const char *ns, cJSON *ret)
 {
@@ -50,10 +39,7 @@ static void count_kind(const struct module_host *host, struct arena *arena,
     size_t *numbers = arena_array(arena, size_t, census->classes);
     cJSON *phases = json_set_object(ret, module->kind->plural);
 
-    if (ns)
-        count_in(arena, store, census, ns, numbers);
-    else
-        store_class_counts(store, numbers);
+    store_class_counts(store, ns, numbers);
     for (size_t i = 0; i < census->classes; i++) {
         const char *phase = census->phase_of(i);
         int64_t before = json_int(json_get(phases, phase), 0);
@@ -99,7 +85,6 @@ static int start(void *ctx, struct error *err)
         .host_count = self->flags->hosts.len,
         .viewers = self->viewers,
         .feeds = self->feeds,
-        .clock = self->host->clock,
     };
 
     for (size_t i = 0; i < PAGE_LISTS; i++)

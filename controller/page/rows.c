@@ -57,8 +57,7 @@ static const struct cell CELLS[] = {
     { &KIND_TRAININGROUND, "finished", "status", "endTime", NULL },
 };
 
-void page_row(struct arena *arena UNUSED, const struct kube_kind *kind, const cJSON *object,
-              cJSON *row)
+void page_row(const struct kube_kind *kind, const cJSON *object, cJSON *row)
 {
     const cJSON *metadata = json_get(object, "metadata");
     const struct state state = state_of(kind, object);

@@ -20,7 +20,7 @@ extern const struct page_list PAGE_LIST[PAGE_LISTS];
 size_t page_list_find(const char *name);
 
 /* Sets the members of the row: ns, name, phase, reason, created, and those of the kind. */
-void page_row(struct arena *arena, const struct kube_kind *kind, const cJSON *object, cJSON *row);
+void page_row(const struct kube_kind *kind, const cJSON *object, cJSON *row);
 
 #define PAGE_MAX_RESULT 65536 /* bytes of a result that are shown */
 /* Removes and cuts in place. */

@@ -54,7 +54,7 @@ static void report_counts(struct arena *arena, struct cache *cache)
     const struct module_census *census = cache->census;
     size_t *counts = arena_array(arena, size_t, census->classes);
 
-    store_class_counts(informer_store(cache->informer), counts);
+    store_class_counts(informer_store(cache->informer), NULL, counts);
     if (memcmp(counts, cache->reported, census->classes * sizeof(*counts)) == 0)
         return;
     memcpy(cache->reported, counts, census->classes * sizeof(*counts));

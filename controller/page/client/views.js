@@ -1,6 +1,8 @@
 /* The views: lists, the overview of the fleet, one object in detail, and Events. */
 import { html, useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
 
+/* A change of the row reads a detail again; what no row shows is as old as this at most. */
+const AGAIN_MS = 30000;
 const ROW_PX = 44, NARROW_ROW_PX = 74, AHEAD = 12, MAX_TEXT = 300;
 
 /* A colour and a sign for each phase; the word is always beside them. */
@@ -226,7 +228,7 @@ function DetailPage({ at, feed, ask }) {
     ask(`/api/object?list=${list}&ns=${ns}&name=${name}`).then((data) => { if (!over) { setFound(data); setError(""); } },
       (problem) => { if (!over) setError(problem.message); });
     return () => { over = true; };
-  }, [list, ns, name, JSON.stringify(row), list === "tasks" ? 0 : Math.floor(now / 5000)]);
+  }, [list, ns, name, JSON.stringify(row), Math.floor(now / AGAIN_MS)]);
   if (error && !found) return html`<p class="empty" role="alert">${error}</p>`;
   if (!found) return html`<p class="empty" role="status">Loading ${name} …</p>`;
   const { object, why, timeline, children } = found, proplet = list === "proplets";
@@ -252,7 +254,7 @@ function EventsPage({ ns, ask }) {
     let over = false;
     ask(`/api/events${ns ? `?ns=${ns}` : ""}`).then((data) => { if (!over) { setRows(data.events.reverse()); setError(""); } }, (problem) => { if (!over) setError(problem.message); });
     return () => { over = true; };
-  }, [ns, Math.floor(now / 5000)]);
+  }, [ns, Math.floor(now / AGAIN_MS)]);
   const list = { Proplet: "proplets", Task: "tasks", PropellerJob: "jobs", FederatedJob: "federated", TrainingRound: "rounds" };
   if (error) return html`<p class="empty" role="alert">${error}</p>`;
   if (!rows) return html`<p class="empty" role="status">Loading Events …</p>`;
