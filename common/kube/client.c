@@ -15,7 +15,9 @@
 /* Names are at most 317 bytes, three times that when encoded; selectors and continue tokens more.
  */
 #define MAX_PATH (16u << 10)
-#define PAGE_SIZE "500"
+#define PAGE_SIZE 500u
+/* A page whose reply is too large is asked for again with so many times fewer objects. */
+#define PAGE_DIVISOR 8u
 /* Five million objects: a server that has more gives the same page again and again. */
 #define MAX_PAGES 10000
 
@@ -239,7 +241,8 @@ static int create(struct kube_client *client, struct arena *arena, const struct 
 
     struct buf path = BUF_INIT(MAX_PATH);
     bool fits = kube_path_collection(&path, kind, name.ns) &&
-                (!is_dry || kube_path_query(&path, "dryRun", "All"));
+                (!is_dry || (kube_path_query(&path, "dryRun", "All") &&
+                             kube_path_query(&path, "fieldValidation", "Strict")));
     r = call_set_path(&call, &path, fits, err);
     if (r < 0)
         return r;
@@ -399,10 +402,10 @@ int kube_get_text(struct kube_client *client, struct arena *arena, const char *p
     return r;
 }
 
-/* The path of one page; continue_token NULL: the first. */
+/* The path of one page of at most so many objects; continue_token NULL: the first. */
 static int call_page(struct call *call, struct arena *arena, const struct kube_kind *kind,
-                     const struct kube_list_options *options, const char *continue_token,
-                     struct error *err)
+                     const struct kube_list_options *options, unsigned limit,
+                     const char *continue_token, struct error *err)
 {
     *call = (struct call){
         .arena = arena,
@@ -418,7 +421,7 @@ static int call_page(struct call *call, struct arena *arena, const struct kube_k
 
     struct buf path = BUF_INIT(MAX_PATH);
     bool fits = kube_path_collection(&path, kind, options->ns) &&
-                kube_path_query(&path, "limit", PAGE_SIZE);
+                kube_path_query(&path, "limit", arena_printf(arena, "%u", limit));
     if (!str_is_empty(options->label_selector))
         fits = fits && kube_path_query(&path, "labelSelector", options->label_selector);
     if (!str_is_empty(options->field_selector))
@@ -434,6 +437,7 @@ int kube_list(struct kube_client *client, const struct kube_kind *kind,
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const char *token = NULL;
+    unsigned limit = PAGE_SIZE;
 
     for (unsigned pages = 0; pages < MAX_PAGES; pages++) {
         CLEANUP(arena_destroyp) struct arena *page_arena = arena_create();
@@ -441,9 +445,13 @@ int kube_list(struct kube_client *client, const struct kube_kind *kind,
         struct http_response response;
         const char *next = NULL;
 
-        int r = call_page(&call, page_arena, kind, options, token, err);
+        int r = call_page(&call, page_arena, kind, options, limit, token, err);
         if (r == 0)
             r = call_make(client, &call, &response, err);
+        if (r == -ERROR_TOO_LARGE && limit > 1) {
+            limit = limit > PAGE_DIVISOR ? limit / PAGE_DIVISOR : 1;
+            continue;
+        }
         if (r == 0)
             r = reply_items(page_arena, call.subject, &response, item, ctx, &next, err);
         if (r < 0 || !next)

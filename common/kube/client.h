@@ -52,7 +52,8 @@ int kube_create(struct kube_client *client, struct arena *arena, const struct ku
 /* Asks a question that is not stored, such as a SelfSubjectAccessReview; *ret is the review with its answer. */
 int kube_review(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                 const cJSON *review, const cJSON **ret, struct error *err) MUST_CHECK;
-/* As kube_create, but the API server only defaults and validates the object (dryRun=All). */
+/* As kube_create, but the API server only defaults and validates the object (dryRun=All), and refuses fields that it does
+ * not know. */
 int kube_create_dry(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
                     const cJSON *object, cJSON **ret, struct error *err) MUST_CHECK;
 int kube_update(struct kube_client *client, struct arena *arena, const struct kube_kind *kind,
@@ -67,8 +68,8 @@ int kube_delete(struct kube_client *client, const struct kube_kind *kind,
                 struct error *err) MUST_CHECK;
 
 /*
- * Lists in pages of 500 objects and calls item for each one, on this thread. Items are parsed one
- * at a time and borrowed for the call. An item that cannot be read is omitted with a warning.
+ * Lists in pages of 500 objects, or fewer where the reply is too large, and calls item for each one,
+ * on this thread. Items are parsed one at a time and borrowed for the call. An item that cannot be read is omitted with a warning.
  * metadata_only asks for PartialObjectMetadata. ERROR_GONE: the pages took too long, so the caller
  * starts again.
  */

@@ -174,6 +174,15 @@ CURL *curl_setup_handle(const struct curl_setup *setup)
     return easy;
 }
 
+void curl_setup_refuse_token(const struct curl_setup *setup)
+{
+    char *token = NULL;
+
+    if (kube_config_token(setup->config, &token, NULL) == 0 && token)
+        kube_config_refuse_token(setup->config, token);
+    free_secret(token);
+}
+
 int curl_setup_request(const struct curl_setup *setup, CURL *easy, const char *path,
                        struct error *err)
 {

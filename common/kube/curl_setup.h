@@ -21,6 +21,8 @@ void curl_setup_add_headers(const struct curl_setup *setup, struct curl_transfer
 #define CURL_SETUP_DEAD_PEER_MS 30000
 CURL *curl_setup_handle(const struct curl_setup *setup);
 
+/* After a 401: the token of now is not accepted, so the next request asks for another one. */
+void curl_setup_refuse_token(const struct curl_setup *setup);
 /* Points the handle to a path from "/" and gives it the bearer token of now. */
 int curl_setup_request(const struct curl_setup *setup, CURL *easy, const char *path,
                        struct error *err) MUST_CHECK;

@@ -263,12 +263,15 @@ static int start(const struct exec_credential *credential, int output, pid_t *re
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t none;
+    sigset_t none, all;
 
-    (void)sigemptyset(&none); /* Ctrl-C ends it, whatever this process does with signals */
+    /* Ctrl-C and a closed pipe end it, whatever this process does with signals */
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     if (!credential->may_ask)

@@ -512,6 +512,10 @@ static int read_file(struct arena *arena, const char *path, struct document *ret
     if (r < 0)
         return error_wrap(err, "kubeconfig");
     ret->dir = slash ? arena_strndup(arena, path, (size_t)(slash - path)) : ".";
+    if (!text[strspn(text, " \t\r\n")]) { /* as `touch` makes it: for kubectl it says nothing */
+        ret->json = json_object(arena);
+        return 0;
+    }
     r = yaml_parse(arena, text, len, &ret->json, err);
     if (r < 0) {
         error_wrap(err, "not YAML");

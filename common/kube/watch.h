@@ -131,3 +131,6 @@ void watch_loop_stop(struct watch_loop *loop); /* joins */
 void watch_loop_settle(struct watch_loop *loop);
 /* Copies the problem of the first machine that has one; false: none. Any thread. */
 bool watch_loop_problem(struct watch_loop *loop, char *ret, size_t size);
+/* Whether the API server refuses a request in a way that time does not change: its reply was 403 or 404, or 401 with a
+ * token that had just been renewed. For programs that end then. Any thread. */
+bool watch_loop_is_refused(const struct watch_loop *loop);

@@ -37,6 +37,8 @@ struct transfer {
     struct buf refusal;
     char detail[CURL_ERROR_SIZE];
     char problem[MAX_PROBLEM]; /* "": none. Written under the lock */
+    unsigned unauthorized;     /* replies of 401 in a row */
+    atomic_bool is_refused;    /* watch_loop_is_refused */
     enum error_code logged;    /* the problem that the log knows of */
 
     /* In place of a handle, with an API of this process: */
@@ -194,6 +196,16 @@ static void begin_transfer(struct transfer *transfer)
         finish(transfer, 0, curl_multi_strerror(code));
 }
 
+/* A 401 has the token renewed, so that the second one in a row is about the newest token. */
+static void note_refusal(struct transfer *transfer, long status)
+{
+    transfer->unauthorized = status == 401 ? transfer->unauthorized + 1 : 0;
+    if (status == 401)
+        curl_setup_refuse_token(transfer->loop->setup);
+    atomic_store(&transfer->is_refused,
+                 status == 403 || status == 404 || transfer->unauthorized > 1);
+}
+
 static void end(struct transfer *transfer, CURLcode result)
 {
     long status = status_of(transfer);
@@ -205,6 +217,7 @@ static void end(struct transfer *transfer, CURLcode result)
     curl_easy_setopt(transfer->easy, CURLOPT_FRESH_CONNECT,
                      result == CURLE_OPERATION_TIMEDOUT ? 1L : 0L);
 
+    note_refusal(transfer, status);
     if (status != 0 && status != 200)
         finish(transfer, (int)status, buf_string(&transfer->refusal));
     else if (result == CURLE_OK)
@@ -539,4 +552,13 @@ bool watch_loop_problem(struct watch_loop *loop, char *ret, size_t size)
     }
     pthread_mutex_unlock(&loop->lock);
     return found;
+}
+
+bool watch_loop_is_refused(const struct watch_loop *loop)
+{
+    bool is_refused = false;
+
+    for (size_t i = 0; i < loop->count; i++)
+        is_refused = is_refused || atomic_load(&loop->transfers[i]->is_refused);
+    return is_refused;
 }

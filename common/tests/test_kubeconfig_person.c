@@ -1,4 +1,5 @@
 /* Kubeconfigs of a person at a command line: several files, exec plug-ins, other identities. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,8 @@ static void two_files(void)
     ck_assert_int_eq(mkdir(inner, 0700), 0);
     temp_file(arena, inner, "ca.pem", CERT);
     const char *second = temp_file(arena, inner, "second", SECOND);
-    setenv("KUBECONFIG", arena_printf(arena, ":%s/absent:%s:%s", dir, first, second), 1);
+    const char *empty = temp_file(arena, dir, "empty", "\n");
+    setenv("KUBECONFIG", arena_printf(arena, ":%s/absent:%s:%s:%s", dir, empty, first, second), 1);
 }
 
 TEST(the_first_file_wins_and_missing_ones_are_skipped)
@@ -73,7 +75,7 @@ TEST(the_first_file_wins_and_missing_ones_are_skipped)
     ck_assert_str_eq(kube_config_namespace(config), "lab");
     ck_assert_str_eq(kube_config_ca(config), CERT); /* beside the file that has the cluster */
     ck_assert_str_eq(kube_config_source(config),
-                     arena_printf(arena, "%s/first:%s/inner/second", dir, dir));
+                     arena_printf(arena, "%s/empty:%s/first:%s/inner/second", dir, dir, dir));
     check_token("first");
 }
 
@@ -256,6 +258,21 @@ TEST(the_token_of_a_plugin_is_used_until_it_is_refused)
     check_token("run-1");
     kube_config_refuse_token(config, "run-1");
     check_token("run-2");
+}
+
+/* This one gives as its token whether it ignores signal 13, SIGPIPE. */
+TEST(a_plugin_has_the_signals_of_a_program_that_a_shell_starts)
+{
+    const char *script =
+        temp_file(arena, dir, "signals",
+                  "printf '{\"apiVersion\": \"client.authentication.k8s.io/v1\", \"kind\": "
+                  "\"ExecCredential\", \"status\": {\"token\": \"%s\"}}' "
+                  "$((0x$(sed -n 's/^SigIgn:[[:space:]]*//p' /proc/self/status) >> 12 & 1))\n");
+
+    (void)signal(SIGPIPE, SIG_IGN); /* as main does */
+    ck_assert_msg(load_person(file_with(arena_printf(arena, EXEC(NEVER) "[%s]}", script))) == 0,
+                  "%s", load_error.message);
+    check_token("0");
 }
 
 TEST(a_token_that_has_expired_is_renewed)

@@ -132,6 +132,48 @@ TEST(selector_token_and_metadata_are_asked_for)
                      "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 }
 
+/* Two objects, of which one fits into a reply. */
+static int with_large_objects(void *ctx, struct arena *call_arena UNUSED,
+                              const struct http_request *request, struct http_response *ret,
+                              struct error *err)
+{
+    struct script *script = ctx;
+    bool is_second = strstr(request->path, "continue=next");
+
+    script->requests++;
+    if (!strstr(request->path, "limit=1&") && !str_has_suffix(request->path, "limit=1"))
+        return error_set(err, ERROR_TOO_LARGE, "too large");
+    ret->status = 200;
+    ret->body = is_second ? "{\"items\":[{\"metadata\":{\"name\":\"b\"}}]}"
+                          : "{\"metadata\":{\"continue\":\"next\"},"
+                            "\"items\":[{\"metadata\":{\"name\":\"a\"}}]}";
+    ret->body_len = strlen(ret->body);
+    return 0;
+}
+
+TEST(a_page_that_is_too_large_is_asked_for_in_smaller_ones)
+{
+    struct script script = { .requests = 0 };
+    struct kube_client *client = kube_client_create_with(with_large_objects, &script);
+    struct seen seen = { 0 };
+    struct error err = { 0 };
+
+    int r = kube_list(client, &KIND_TASK, &ALL, see, &seen, &err);
+    ck_assert_msg(r == 0, "%s", err.message);
+    ck_assert_uint_eq(seen.count, 2);
+    ck_assert_uint_eq(script.requests, 5); /* 500, 62, 7, and 1 twice */
+    kube_client_destroy(client);
+}
+
+TEST(one_object_that_is_too_large_ends_the_list)
+{
+    struct http_response response = { .status = 413, .body = "" };
+    struct script script = { .replies = &response, .len = 1 };
+
+    ck_assert_int_eq(list_scripted(&script, &ALL, &(struct seen){ 0 }, NULL), -ERROR_TOO_LARGE);
+    ck_assert_uint_eq(script.requests, 4);
+}
+
 TEST(an_expired_token_is_gone_and_the_caller_starts_over)
 {
     static const struct http_response REPLIES[] = {

@@ -202,10 +202,12 @@ TEST(a_refusal_is_told_in_the_server_s_words)
         "{\"kind\":\"Status\",\"message\":\"widgets is forbidden: User \\\"u\\\"\"}");
     loop_start();
     wait_for_problem("list widgets.example.org: Forbidden: widgets is forbidden: User \"u\"");
+    ck_assert(watch_loop_is_refused(loop));
     wait_for_version(&gadgets, "10");
     answer_both("20");
     wait_for_version(&widgets, "20");
     wait_for_problem(NULL);
+    ck_assert(!watch_loop_is_refused(loop));
 }
 
 TEST(a_refused_request_is_not_repeated_before_its_time)
@@ -263,9 +265,19 @@ TEST(a_new_token_is_used_without_a_restart)
     tiny_server_wait(server, "/gadgets?watch", 2);
     wait_for_problem(
         "watch gadgets.example.org: Unavailable: the credentials are not accepted: HTTP 401");
-    answer_both("10");
+    ck_assert(!watch_loop_is_refused(loop)); /* it may have been the old token */
+    tiny_server_answer(server, "/gadgets?watch", 200, "");
     tiny_server_wait(server, "/gadgets?watch", 3);
     ck_assert(tiny_server_saw(server, "/gadgets?watch", "Authorization: Bearer second-token"));
+}
+
+TEST(a_token_that_is_the_newest_and_is_not_accepted_is_a_refusal)
+{
+    answer_both("10");
+    tiny_server_answer(server, "/gadgets?", 401, "");
+    loop_start();
+    tiny_server_wait(server, "/gadgets?", 3);
+    ck_assert(watch_loop_is_refused(loop));
 }
 
 /* Otherwise it would be 15 s at the least, each time; a machine may be busy for so long once. */
