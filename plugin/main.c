@@ -66,7 +66,7 @@ static int run(struct arena *arena, const struct command *command, int argc, cha
         return EXIT_DONE;
 
     const struct common_flags *flags = settings;
-    struct session session = { .arena = arena, .command = command, .flags = flags, .signals = -1 };
+    struct session session = { .arena = arena, .command = command, .flags = flags };
     if (r == 0) {
         session.output = (struct output){ .format = format_of(flags->output),
                                           .no_headers = flags->no_headers,
@@ -75,9 +75,16 @@ static int run(struct arena *arena, const struct command *command, int argc, cha
         r = command->run(&session, settings, &err);
     }
     int status = r < 0 ? session_status(&session, &err) : r;
-    if (r < 0)
+    if (r < 0 && err.code != ERROR_CANCELED)
         output_line(stderr, PLUGIN " %s: %s", command->name, err.message);
+    if (status == EXIT_TIME_OUT)
+        output_line(stderr, PLUGIN " %s: --timeout: time is over", command->name);
     session_end(&session);
+    if (status == EXIT_DONE && !output_is_whole(stdout)) {
+        output_line(stderr, PLUGIN " %s: standard output was not written as a whole",
+                    command->name);
+        status = EXIT_NO;
+    }
     return status;
 }
 

@@ -1,5 +1,7 @@
 /* States, loads and timelines of objects. */
 #include "common/api/kinds.h"
+#include "common/api/names.h"
+#include "common/base/clock.h"
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
@@ -33,6 +35,14 @@ static const struct {
       "{\"status\":{\"phase\":\"failed\",\"reason\":\"DeviceError\","
       "\"nextRetry\":\"2026-01-01T00:00:00Z\"}}",
       "failed", "DeviceError", "", false, false },
+    { &KIND_TASK, /* the controller has not seen this wish yet */
+      "{\"metadata\":{\"annotations\":{\"" ANNOTATION_RESTART "\":\"2\"}},"
+      "\"status\":{\"phase\":\"completed\",\"observedRestart\":\"1\"}}",
+      "completed", "", "", false, false },
+    { &KIND_TASK,
+      "{\"metadata\":{\"annotations\":{\"" ANNOTATION_RESTART "\":\"2\"}},"
+      "\"status\":{\"phase\":\"completed\",\"observedRestart\":\"2\"}}",
+      "completed", "", "", true, true },
     { &KIND_TASK, "{\"status\":{\"phase\":\"skipped\"}}", "skipped", "", "", true, false },
     { &KIND_PROPELLERJOB, "{\"status\":{\"phase\":\"Completed\"}}", "Completed", "", "", true,
       true },
@@ -55,6 +65,20 @@ TEST_EACH(all_kinds_have_a_state_in_the_same_words, STATES)
     ck_assert_str_eq(state.message, STATES[_i].message);
     ck_assert_int_eq(state.is_final, STATES[_i].is_final);
     ck_assert_int_eq(state.is_good, STATES[_i].is_good);
+}
+
+TEST(a_task_waits_since_its_reason_began)
+{
+    struct state state = state_of(
+        &KIND_TASK,
+        parsed(arena, "{\"status\":{\"phase\":\"pending\",\"conditions\":["
+                      "{\"type\":\"Reconciling\",\"status\":\"True\",\"reason\":\"NoProplet\","
+                      "\"lastTransitionTime\":\"2026-01-02T00:00:00Z\"},"
+                      "{\"type\":\"Scheduled\",\"status\":\"False\",\"reason\":\"NoProplet\","
+                      "\"lastTransitionTime\":\"2026-01-01T00:00:00Z\"}]}}"));
+    char text[RFC3339_LEN];
+
+    ck_assert_str_eq(rfc3339_format(state.since_us, text), "2026-01-01T00:00:00Z");
 }
 
 #define PROPLET(name, active, metrics)                                                             \

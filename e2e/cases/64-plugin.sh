@@ -74,6 +74,11 @@ p "${RUN[@]}" --dry-run client | kn apply --dry-run=server -f - >/dev/null
 p run planned --wasm "$PART/add.wasm" --dry-run client | p plan -f - >"$PART/output"
 expect_line output '^task/planned +worker'
 p run planned --wasm "$PART/add.wasm" -l site=roof --dry-run client >"$PART/planned.yaml"
+sed 's/^spec:/spec:\n  isRecuring: true/' "$PART/planned.yaml" >"$PART/typo.yaml"
+status 3 p plan -f "$PART/typo.yaml"
+expect_line errors 'isRecuring'
+: >"$PART/nothing.yaml"
+status 2 p plan -f "$PART/nothing.yaml"
 status 1 p plan -f "$PART/planned.yaml" -o json
 jq -e '.tasks[0].scheduler.reason == "NoCandidates"' "$PART/output" >/dev/null
 expect_eq "Tasks after dry runs" "$before" "$(kn get tasks -o name | wc -l)"
@@ -99,7 +104,8 @@ p resume task/gpu >/dev/null
 wait_condition tasks gpu Scheduled '^False NoCandidates'
 runs=$(task early '.status.run // 0')
 p restart early >/dev/null
-wait_for 30 "another run" task_is early ".status.run > $runs and .status.phase == \"completed\""
+p wait task/early --for complete --timeout 60s -o json | jq -e '.phase == "completed"' >/dev/null
+task_is early ".status.run > $runs and .status.phase == \"completed\"" || die "wait took the run before the restart"
 
 # why NAME REASON: the cause and what to do
 why() {
@@ -169,7 +175,15 @@ expect_line output '^worker +1 +is at maxTasks$'
 expect_line output '^It is number [0-9]+ of [0-9]+ Tasks that wait for room'
 p suspend task/crowded >/dev/null
 status 124 p drain worker --timeout 2s
-expect_line errors '^proplet/worker: 1 Tasks are active$'
+expect_line errors '^proplet/worker: 1 Task is active$'
+expect_line errors 'drain: --timeout: time is over$'
+p run here --wasm "$PART/sleep.wasm" --function main --input -1 --on worker --detach -o json | jq -e '.object == "task/here"' >/dev/null
+kn patch proplet worker --type=merge -p '{"spec":{"external":{"maxTasks":2},"unschedulable":false}}' >/dev/null
+wait_task here running
+status 124 p drain worker --interrupt --timeout 20s
+expect_line errors '^task/here stays: no other Proplet that is ready may run it$'
+expect_line errors '^task/daemon begins again on another Proplet$'
+p suspend task/here -o json | jq -e '.objects[0] == {"object": "task/here", "namespace": $ns, "result": "suspended"}' --arg ns "$NS" >/dev/null
 p drain worker --interrupt --timeout 60s >"$PART/output"
 expect_line output '^proplet/worker drained$'
 wait_for 60 "the daemon on the other Proplet" task_is daemon '.status.assignedProplet == "other" and .status.phase == "running"'

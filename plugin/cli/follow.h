@@ -11,8 +11,9 @@
 typedef int follow_fn(void *ctx, const cJSON *object);
 
 /*
- * Returns what `look` returned; EXIT_TIME_OUT after timeout_ms (0: never); 128 and the number of a signal that asked to
- * end. < 0: an error, ERROR_FORBIDDEN among them. A broken connection is none: the watch goes on when it can.
+ * Begins with a request, whose error is its own. Returns what `look` returned, or the exit status of session_ended: call
+ * session_set_limit before, where there is a limit. A connection that breaks later is no error, and one line says so: the
+ * watch goes on when it can. ERROR_FORBIDDEN: the API server refuses the watch for good.
  */
-int follow(struct session *session, const struct object_ref *ref, int64_t timeout_ms,
-           follow_fn *look, void *ctx, struct error *err) MUST_CHECK;
+int follow(struct session *session, const struct object_ref *ref, follow_fn *look, void *ctx,
+           struct error *err) MUST_CHECK;

@@ -148,6 +148,35 @@ const char *object_list_scope(const struct session *session)
     return session->flags->all_namespaces ? NULL : session->ns;
 }
 
+struct results results_begin(struct session *session, const char *kind)
+{
+    cJSON *document = output_document(session->arena, kind);
+
+    return (struct results){ session, document, json_set_array(document, "objects") };
+}
+
+void results_add(const struct results *results, const struct object_ref *ref, const char *result)
+{
+    const struct output *output = &results->session->output;
+    const char *name = object_ref_text(results->session->arena, ref);
+    cJSON *row = json_add_object(results->rows);
+
+    json_set_string(row, "object", name);
+    json_set_string(row, "namespace", ref->name.ns);
+    json_set_string(row, "result", result);
+    if (output->format == OUTPUT_NAME)
+        output_line(output->file, "%s", name);
+    else if (!output_is_structured(output))
+        output_line(output->file, "%s %s", name, result);
+    (void)fflush(output->file);
+}
+
+void results_end(const struct results *results)
+{
+    if (output_is_structured(&results->session->output))
+        output_whole(&results->session->output, results->document);
+}
+
 int object_merge(struct session *session, const struct object_ref *ref, const cJSON *patch,
                  struct error *err)
 {

@@ -49,6 +49,19 @@ int object_each(struct session *session, const struct kube_kind *kind, const cha
 /* Returns the namespace of the flags; NULL with --all-namespaces. */
 const char *object_list_scope(const struct session *session);
 
+/*
+ * The results of a command on objects. A table is a line for each as it happens, "task/add suspended"; -o name is their
+ * names. The other formats are a document with the rows "objects", {"object","namespace","result"}, which results_end
+ * prints.
+ */
+struct results {
+    struct session *session;
+    cJSON *document, *rows;
+};
+struct results results_begin(struct session *session, const char *kind);
+void results_add(const struct results *results, const struct object_ref *ref, const char *result);
+void results_end(const struct results *results);
+
 /* Merges a patch into the object. */
 int object_merge(struct session *session, const struct object_ref *ref, const cJSON *patch,
                  struct error *err) MUST_CHECK;

@@ -1,5 +1,6 @@
 #include "plugin/cli/output.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,28 +75,98 @@ const char *output_cell(struct arena *arena, const struct column *column, const 
     return column->type == COLUMN_AGE ? age_text(arena, text, now_us) : text;
 }
 
-/* The same without characters that a terminal would act on. */
+/* Characters that a terminal acts on, that change the direction of the text around them, or that are not seen. */
+static const struct {
+    uint32_t first, last;
+} UNSAFE[] = {
+    { 0x00, 0x08 },     { 0x0a, 0x1f },     { 0x7f, 0x9f },       { 0x061c, 0x061c },
+    { 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },
+    { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
+};
+
+#define REPLACEMENT 0xfffdu /* of bytes that are no character */
+
+static bool is_unsafe(uint32_t point)
+{
+    for (size_t i = 0; i < ARRAY_LEN(UNSAFE); i++) {
+        if (point >= UNSAFE[i].first && point <= UNSAFE[i].last)
+            return true;
+    }
+    return false;
+}
+
+/* The character at the text, whose sequence has `width` bytes. */
+static uint32_t point_at(const char *text, size_t width)
+{
+    static const unsigned char MASKS[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+    uint32_t point = (unsigned char)text[0] & MASKS[width];
+
+    for (size_t i = 1; i < width; i++)
+        point = point << 6 | ((unsigned char)text[i] & 0x3f);
+    return point;
+}
+
+/* Returns the bytes of the next character, at least 1. */
+static size_t next_char(const char *text, size_t len, uint32_t *ret_point, bool *ret_is_unsafe)
+{
+    size_t width = str_utf8_char(text, len);
+
+    *ret_point = width ? point_at(text, width) : REPLACEMENT;
+    *ret_is_unsafe = !width || is_unsafe(*ret_point);
+    return width ? width : 1;
+}
+
 static const char *cleaned(struct arena *arena, const char *text)
 {
     size_t len = strlen(text);
     char *clean = arena_strdup(arena, text);
 
     for (size_t i = 0; i < len;) {
-        size_t width = str_utf8_char(text + i, len - i);
-        unsigned char first = (unsigned char)text[i];
-        /* C1 controls are two bytes in UTF-8, and bidirectional marks three. */
-        bool is_control = width == 0 || first < ' ' || first == 0x7f ||
-                          (first == 0xc2 && (unsigned char)text[i + 1] < 0xa0) ||
-                          (first == 0xe2 && (unsigned char)text[i + 1] == 0x80 &&
-                           (unsigned char)text[i + 2] >= 0x8b) ||
-                          (first == 0xe2 && (unsigned char)text[i + 1] == 0x81);
+        uint32_t point;
+        bool unsafe;
+        size_t width = next_char(text + i, len - i, &point, &unsafe);
 
-        width = width ? width : 1;
-        if (is_control)
+        if (unsafe)
             memset(clean + i, '?', width);
         i += width;
     }
     return clean;
+}
+
+/* JSON text with \uXXXX in place of such characters, which stand in strings alone. */
+static void print_escaped(FILE *file, const char *text)
+{
+    size_t len = strlen(text);
+
+    for (size_t i = 0; i < len;) {
+        uint32_t point;
+        bool unsafe;
+        size_t width = next_char(text + i, len - i, &point, &unsafe);
+
+        if (!unsafe)
+            (void)fwrite(text + i, 1, width, file);
+        else if (point > 0xffff)
+            (void)fprintf(file, "\\u%04x\\u%04x", 0xd7c0 + (point >> 10), 0xdc00 + (point & 0x3ff));
+        else
+            (void)fprintf(file, "\\u%04x", point);
+        i += width;
+    }
+}
+
+/* In a text whose line ends are its own. */
+static bool has_unsafe(const char *text)
+{
+    size_t len = strlen(text);
+
+    for (size_t i = 0; i < len;) {
+        uint32_t point;
+        bool unsafe;
+
+        i += next_char(text + i, len - i, &point, &unsafe);
+        if (unsafe && point != '\n')
+            return true;
+    }
+    return false;
 }
 
 /* Characters, not bytes: what begins a UTF-8 sequence. */
@@ -108,15 +179,36 @@ static size_t width_of(const char *text)
     return width;
 }
 
-void output_line(FILE *file, const char *format, ...)
+static void PRINTF_LIKE(3, 0)
+    print_line(FILE *file, const char *before, const char *format, va_list args)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    (void)fprintf(file, "%s%s\n", before, cleaned(arena, arena_vprintf(arena, format, args)));
+}
+
+void output_line(FILE *file, const char *format, ...)
+{
     va_list args;
 
     va_start(args, format);
-    const char *text = arena_vprintf(arena, format, args);
+    print_line(file, "", format, args);
     va_end(args);
-    /* lines of one text stay lines */
+}
+
+void output_paragraph(FILE *file, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print_line(file, "\n", format, args);
+    va_end(args);
+}
+
+void output_text(FILE *file, const char *text)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
     for (const char *line = text; *line;) {
         size_t len = strcspn(line, "\n");
 
@@ -125,6 +217,16 @@ void output_line(FILE *file, const char *format, ...)
     }
     if (!*text)
         (void)fputc('\n', file);
+}
+
+bool output_is_whole(FILE *file)
+{
+    struct pollfd fd = { .fd = fileno(file), .events = POLLOUT };
+
+    if (fflush(file) == 0 && !ferror(file))
+        return true;
+    (void)poll(&fd, 1, 0);
+    return fd.revents & POLLERR; /* a pipe without a reader */
 }
 
 bool output_is_structured(const struct output *output)
@@ -138,7 +240,7 @@ static void print_text(FILE *file, const cJSON *item)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
-    (void)fputs(json_text(arena, item, NULL), file);
+    print_escaped(file, json_text(arena, item, NULL));
 }
 
 /* As kubectl prints it: members on lines of their own, two blanks a level. */
@@ -174,11 +276,11 @@ static void print_json(FILE *file, const cJSON *item, int indent)
 void output_whole(const struct output *output, const cJSON *document)
 {
     struct buf text = BUF_INIT(MAX_DOCUMENT);
+    bool is_yaml = output->format == OUTPUT_YAML && yaml_write(&text, document);
 
-    if (output->format == OUTPUT_YAML) {
-        if (yaml_write(&text, document))
-            (void)fputs(buf_string(&text), output->file);
-    } else {
+    if (is_yaml && !has_unsafe(buf_string(&text))) {
+        (void)fputs(buf_string(&text), output->file);
+    } else { /* JSON is YAML too, and can escape every character */
         print_json(output->file, document, 0);
         (void)fputc('\n', output->file);
     }

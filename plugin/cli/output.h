@@ -1,8 +1,9 @@
 /*
  * A command prints a JSON document, or a table that is made of it. So both formats always hold the same.
  *
- * All text may come from a device. A table shows bytes that are no printable characters as '?', so no device can move
- * the cursor of a terminal. Main thread only. Nothing fails: a closed pipe is no error.
+ * All text may come from a device. Tables and lines show control characters, and those that change the direction of text
+ * or have no width, as '?'; a document has them escaped. So no device can move the cursor of a terminal, or forge a line.
+ * Main thread only. Nothing fails; output_is_whole says so at the end.
  */
 #pragma once
 
@@ -42,8 +43,14 @@ void output_rows(const struct output *output, const cJSON *document, const cJSON
 /* Whether the document is printed as it is, by output_rows or output_whole. */
 bool output_is_structured(const struct output *output);
 void output_whole(const struct output *output, const cJSON *document);
-/* A line of text for people, cleaned. */
+/* One line of text for people, cleaned, without a line end in its arguments. */
 void output_line(FILE *file, const char *format, ...) PRINTF_LIKE(2, 3);
+/* The same with an empty line before it. */
+void output_paragraph(FILE *file, const char *format, ...) PRINTF_LIKE(2, 3);
+/* A text of several lines, each of them cleaned. */
+void output_text(FILE *file, const char *text);
+/* Whether all that was printed has arrived. A reader that has closed its pipe wants no more, so that is no loss. */
+bool output_is_whole(FILE *file);
 
 /* "45s", "5m30s", "3h", "12d": as kubectl writes ages. Pure. */
 const char *output_duration(struct arena *arena, int64_t us);

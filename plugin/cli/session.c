@@ -1,14 +1,41 @@
 #include "plugin/cli/session.h"
 
+#include <assert.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
+
+#include "common/base/alloc.h"
+
+struct session_guard {
+    pthread_t thread;
+    int signals;                /* signalfd */
+    int limit;                  /* timerfd */
+    int stop, ended;            /* eventfds */
+    atomic_int status;          /* session_ended */
+    pthread_mutex_t lock;       /* held while the end comes and while it is forgotten */
+    struct kube_client *client; /* whose requests the end cancels */
+};
 
 static void on_request(void *ctx, const char *method UNUSED, int status UNUSED,
                        int64_t duration_ms UNUSED)
 {
     ((struct session *)ctx)->has_asked = true;
+}
+
+static struct kube_client *client_create(struct session *session)
+{
+    struct kube_client *client =
+        kube_client_create(session->config, (uint32_t)session->flags->request_timeout_ms);
+
+    kube_client_set_observer(client, on_request, session);
+    return client;
 }
 
 int session_connect(struct session *session, struct error *err)
@@ -34,17 +61,30 @@ int session_connect(struct session *session, struct error *err)
     int r = kube_config_load_with(&options, &session->config, err);
     if (r < 0)
         return r;
-    session->client = kube_client_create(session->config, (uint32_t)flags->request_timeout_ms);
-    kube_client_set_observer(session->client, on_request, session);
+    session->client = client_create(session);
     session->ns = kube_config_namespace(session->config);
     return 0;
 }
 
+static void end_guard(struct session *session)
+{
+    struct session_guard *guard = TAKE(session->guard);
+
+    if (!guard)
+        return;
+    (void)eventfd_write(guard->stop, 1);
+    pthread_join(guard->thread, NULL);
+    (void)close(guard->signals);
+    (void)close(guard->limit);
+    (void)close(guard->stop);
+    (void)close(guard->ended);
+    pthread_mutex_destroy(&guard->lock);
+    free(guard);
+}
+
 void session_end(struct session *session)
 {
-    if (session->signals >= 0)
-        (void)close(session->signals);
-    session->signals = -1;
+    end_guard(session);
     kube_client_destroy(session->client);
     kube_config_destroy(session->config);
     session->client = NULL;
@@ -53,36 +93,109 @@ void session_end(struct session *session)
 
 int session_status(const struct session *session, const struct error *err)
 {
+    if (err->code == ERROR_CANCELED && session_ended(session))
+        return session_ended(session);
     return err->code == ERROR_INVALID && !session->has_asked ? EXIT_BAD_USE : EXIT_API;
 }
 
-void session_catch_signals(struct session *session)
+static void end_with(struct session_guard *guard, int status)
 {
+    pthread_mutex_lock(&guard->lock);
+    if (!atomic_load(&guard->status)) {
+        atomic_store(&guard->status, status);
+        (void)eventfd_write(guard->ended, 1);
+        kube_client_cancel(guard->client);
+    }
+    pthread_mutex_unlock(&guard->lock);
+}
+
+static void *watch(void *ctx)
+{
+    struct session_guard *guard = ctx;
+    struct pollfd fds[] = { { .fd = guard->stop, .events = POLLIN },
+                            { .fd = guard->signals, .events = POLLIN },
+                            { .fd = guard->limit, .events = POLLIN } };
+
+    while (!fds[0].revents) {
+        struct signalfd_siginfo info;
+        uint64_t count;
+
+        if (poll(fds, ARRAY_LEN(fds), -1) < 0)
+            continue;
+        if (read(guard->signals, &info, sizeof(info)) == sizeof(info))
+            end_with(guard, 128 + (int)info.ssi_signo);
+        if (read(guard->limit, &count, sizeof(count)) == sizeof(count))
+            end_with(guard, EXIT_TIME_OUT);
+    }
+    return NULL;
+}
+
+void session_guard(struct session *session)
+{
+    struct session_guard *guard;
     sigset_t set;
 
-    if (session->signals >= 0)
+    assert(session->client);
+    if (session->guard)
         return;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    session->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL); /* threads inherit it */
+
+    guard = xcalloc(1, sizeof(*guard));
+    guard->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    guard->limit = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    guard->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    guard->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    guard->client = session->client;
+    pthread_mutex_init(&guard->lock, NULL);
+    int code = pthread_create(&guard->thread, NULL, watch, guard);
+    assert(code == 0); /* out of memory, and nothing else */
+    session->guard = guard;
 }
 
-int session_signal_status(struct session *session)
+void session_set_limit(struct session *session, int64_t timeout_ms)
 {
-    struct signalfd_siginfo info;
+    const struct itimerspec when = { .it_value = { .tv_sec = timeout_ms / 1000,
+                                                   .tv_nsec = timeout_ms % 1000 * 1000000 } };
 
-    return read(session->signals, &info, sizeof(info)) == sizeof(info) ? 128 + (int)info.ssi_signo
-                                                                       : 0;
+    (void)timerfd_settime(session->guard->limit, 0, &when, NULL);
+}
+
+int session_ended(const struct session *session)
+{
+    return session->guard ? atomic_load(&session->guard->status) : 0;
+}
+
+int session_ended_fd(const struct session *session)
+{
+    return session->guard->ended;
+}
+
+void session_go_on(struct session *session)
+{
+    struct session_guard *guard = session->guard;
+    struct kube_client *client = client_create(session);
+    eventfd_t count;
+
+    session_set_limit(session, 0);
+    pthread_mutex_lock(&guard->lock);
+    guard->client = client;
+    (void)eventfd_read(guard->ended, &count);
+    atomic_store(&guard->status, 0);
+    pthread_mutex_unlock(&guard->lock);
+    kube_client_destroy(session->client);
+    session->client = client;
 }
 
 int session_sleep(struct session *session, int64_t ms)
 {
     struct pollfd fd = { .events = POLLIN };
 
-    session_catch_signals(session);
-    fd.fd = session->signals;
+    session_guard(session);
+    fd.fd = session_ended_fd(session);
     (void)poll(&fd, 1, (int)ms);
-    return session_signal_status(session);
+    return session_ended(session);
 }

@@ -65,6 +65,7 @@ struct common_flags {
     }
 
 struct command;
+struct session_guard;
 struct session {
     struct arena *arena; /* of the whole run */
     const struct command *command;
@@ -72,9 +73,9 @@ struct session {
     struct output output;
     struct kube_config *config; /* NULL: not connected yet */
     struct kube_client *client;
-    const char *ns; /* in effect; set by session_connect */
-    bool has_asked; /* a request was made */
-    int signals;    /* signalfd of SIGINT and SIGTERM; -1: they end the process, as always */
+    const char *ns;              /* in effect; set by session_connect */
+    bool has_asked;              /* a request was made */
+    struct session_guard *guard; /* NULL: signals end the process, as always */
 };
 
 /* No request is made. ERROR_INVALID names what is wrong with the kubeconfig or the flags. */
@@ -82,9 +83,20 @@ int session_connect(struct session *session, struct error *err) MUST_CHECK;
 void session_end(struct session *session);
 /* The exit status of an error. */
 int session_status(const struct session *session, const struct error *err);
-/* From now on SIGINT and SIGTERM arrive at session->signals, for commands that have something to do before they end. */
-void session_catch_signals(struct session *session);
-/* Returns the exit status of a signal that arrived, 128 and its number; 0: none did. */
-int session_signal_status(struct session *session);
-/* Waits for ms, or until a signal arrives. Returns as session_signal_status. */
+
+/*
+ * For commands that wait, or have something to do before they end. From now on SIGINT, SIGTERM and SIGHUP end what the
+ * command does: requests fail with ERROR_CANCELED, session_sleep and follow return. So does the end of a time limit.
+ * After session_connect; the second call does nothing. A thread of its own takes the signals.
+ */
+void session_guard(struct session *session);
+/* The limit begins now and replaces an earlier one; 0: there is none. */
+void session_set_limit(struct session *session, int64_t timeout_ms);
+/* Returns the exit status that was asked for: 128 and the number of a signal, or EXIT_TIME_OUT; 0: none. */
+int session_ended(const struct session *session);
+/* A descriptor that can be read once session_ended is not 0. */
+int session_ended_fd(const struct session *session);
+/* Forgets the end and the limit, so that requests work again, until the next signal. */
+void session_go_on(struct session *session);
+/* Waits for ms, or until the end. Returns as session_ended. */
 int session_sleep(struct session *session, int64_t ms);

@@ -15,13 +15,13 @@ static const struct change {
     const struct command *command;
     const char *field; /* of spec; NULL: the restart annotation */
     bool value;
-    const char *done;
+    const char *done, *document;
 } CHANGES[] = {
-    { &COMMAND_SUSPEND, "suspend", true, "suspended" },
-    { &COMMAND_RESUME, "suspend", false, "resumed" },
-    { &COMMAND_RESTART, NULL, false, "restarted" },
-    { &COMMAND_CORDON, "unschedulable", true, "cordoned" },
-    { &COMMAND_UNCORDON, "unschedulable", false, "uncordoned" },
+    { &COMMAND_SUSPEND, "suspend", true, "suspended", "Suspend" },
+    { &COMMAND_RESUME, "suspend", false, "resumed", "Resume" },
+    { &COMMAND_RESTART, NULL, false, "restarted", "Restart" },
+    { &COMMAND_CORDON, "unschedulable", true, "cordoned", "Cordon" },
+    { &COMMAND_UNCORDON, "unschedulable", false, "uncordoned", "Uncordon" },
 };
 
 /* A value that the annotation did not have asks for one more run. */
@@ -46,6 +46,7 @@ static int run(struct session *session, const void *settings, struct error *err)
 
     while (change->command != session->command)
         change++;
+    struct results results = results_begin(session, change->document);
     if (r == 0 && !objects->len)
         r = error_set(err, ERROR_INVALID, "name at least one object");
     for (size_t i = 0; r == 0 && i < objects->len; i++)
@@ -55,8 +56,9 @@ static int run(struct session *session, const void *settings, struct error *err)
                 ? object_set_spec_bool(session, &refs[i], change->field, change->value, err)
                 : restart(session, &refs[i], err);
         if (r == 0)
-            output_line(stdout, "%s %s", object_ref_text(session->arena, &refs[i]), change->done);
+            results_add(&results, &refs[i], change->done);
     }
+    results_end(&results);
     return r;
 }
 

@@ -28,12 +28,16 @@ static const struct option OPTIONS[] = {
 #define OURS "app.kubernetes.io/part-of=propeller"
 #define LONG_WAIT_US (INT64_C(15) * 60 * 1000000)
 #define MAX_NAMED 3
+/* A leader renews its Lease every few seconds. */
+#define RENEWAL_LOOKS 10
+#define RENEWAL_LOOK_MS 1000
 
 struct checking {
     struct session *session;
     const struct settings *settings;
     cJSON *rows;
     bool has_findings;
+    bool is_silent; /* the API server does not answer any more: nothing else is asked */
 };
 
 enum result { RESULT_OK, RESULT_FINDING, RESULT_NOT_CHECKED };
@@ -53,8 +57,24 @@ static void say(struct checking *checking, const char *what, enum result result,
 /* A thing that the API server did not let us see is not known to be wrong. */
 static void say_error(struct checking *checking, const char *what, const struct error *err)
 {
-    say(checking, what, err->code == ERROR_FORBIDDEN ? RESULT_NOT_CHECKED : RESULT_FINDING,
-        err->message);
+    bool is_unseen = err->code == ERROR_FORBIDDEN || err->code == ERROR_CANCELED;
+
+    checking->is_silent = checking->is_silent || err->code == ERROR_TIMEOUT ||
+                          err->code == ERROR_UNAVAILABLE || err->code == ERROR_CANCELED;
+    say(checking, what, is_unseen ? RESULT_NOT_CHECKED : RESULT_FINDING, err->message);
+}
+
+/* false: it was said why there is no list. */
+static bool list(struct checking *checking, const char *what, const struct kube_kind *kind,
+                 const char *ns, const char *selector, const cJSON **ret)
+{
+    struct error err = { 0 };
+    int r = checking->is_silent ? error_set(&err, ERROR_CANCELED, "the API server does not answer")
+                                : object_list(checking->session, kind, ns, selector, ret, &err);
+
+    if (r < 0)
+        say_error(checking, what, &err);
+    return r == 0;
 }
 
 /* The first names of a list that grows, and how many there are. */
@@ -90,11 +110,8 @@ static void check_kinds(struct checking *checking)
 
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
         const cJSON *objects = NULL;
-        struct error err = { 0 };
 
-        if (object_list(session, KINDS[i], object_list_scope(session), NULL, &objects, &err) < 0)
-            say_error(checking, KINDS[i]->plural, &err);
-        else
+        if (list(checking, KINDS[i]->plural, KINDS[i], object_list_scope(session), NULL, &objects))
             say(checking, KINDS[i]->plural, RESULT_OK,
                 arena_printf(session->arena, "%zu", json_len(objects)));
     }
@@ -105,12 +122,9 @@ static void check_proplets(struct checking *checking)
     struct session *session = checking->session;
     struct names away = { session->arena, "", 0 };
     const cJSON *objects = NULL;
-    struct error err = { 0 };
 
-    if (object_list(session, &KIND_PROPLET, object_list_scope(session), NULL, &objects, &err) < 0) {
-        say_error(checking, "proplets", &err);
+    if (!list(checking, "proplets", &KIND_PROPLET, object_list_scope(session), NULL, &objects))
         return;
-    }
     json_for_each (object, objects) {
         if (!state_of(&KIND_PROPLET, object).is_good)
             add_name(&away, object);
@@ -131,17 +145,15 @@ static void check_tasks(struct checking *checking)
     struct session *session = checking->session;
     struct names late = { session->arena, "", 0 };
     const cJSON *objects = NULL;
-    struct error err = { 0 };
 
-    if (object_list(session, &KIND_TASK, object_list_scope(session), NULL, &objects, &err) < 0) {
-        say_error(checking, "tasks", &err);
+    if (!list(checking, "tasks", &KIND_TASK, object_list_scope(session), NULL, &objects))
         return;
-    }
     json_for_each (object, objects) {
         struct state state = state_of(&KIND_TASK, object);
 
         if (str_equal(state.phase, "pending") && state.since_us &&
             !str_equal(state.reason, "WaitingForSchedule") &&
+            !str_equal(state.reason, "Suspended") &&
             session->output.now_us - state.since_us > LONG_WAIT_US)
             add_name(&late, object);
     }
@@ -156,31 +168,65 @@ static void check_tasks(struct checking *checking)
             arena_printf(session->arena, "%zu, none waits long", json_len(objects)));
 }
 
+static int read_lease(struct checking *checking, const cJSON **ret_spec, int64_t *ret_renewed_us,
+                      struct error *err)
+{
+    struct object_ref ref = { .kind = &KIND_LEASE };
+    const cJSON *lease = NULL;
+
+    if (!kube_name_set(&ref.name, checking->settings->system, LEASE))
+        return error_set(err, ERROR_INVALID, "--system-namespace: the name is too long");
+    int r = object_get(checking->session, &ref, &lease, err);
+    *ret_spec = json_get(lease, "spec");
+    *ret_renewed_us = 0;
+    rfc3339_parse(json_string(json_get(*ret_spec, "renewTime"), ""), ret_renewed_us);
+    return r;
+}
+
+/* Two clocks may differ. So a Lease that looks old is dead only if no one renews it while we look. */
+static bool is_renewed(struct checking *checking, int64_t renewed_us)
+{
+    for (int i = 0; i < RENEWAL_LOOKS; i++) {
+        const cJSON *spec = NULL;
+        int64_t now_us = renewed_us;
+
+        if (session_sleep(checking->session, RENEWAL_LOOK_MS) ||
+            read_lease(checking, &spec, &now_us, NULL) < 0)
+            return false;
+        if (now_us != renewed_us)
+            return true;
+    }
+    return false;
+}
+
 /* The pod that holds the Lease; NULL: there is none. */
 static const char *check_lease(struct checking *checking)
 {
     struct session *session = checking->session;
-    struct object_ref ref = { .kind = &KIND_LEASE };
-    const cJSON *lease = NULL;
+    const cJSON *spec = NULL;
     struct error err = { 0 };
     int64_t renewed_us = 0;
 
-    if (!kube_name_set(&ref.name, checking->settings->system, LEASE) ||
-        object_get(session, &ref, &lease, &err) < 0) {
+    if (read_lease(checking, &spec, &renewed_us, &err) < 0) {
         say_error(checking, "leader", &err);
         return NULL;
     }
-    const cJSON *spec = json_get(lease, "spec");
     const char *holder = json_string(json_get(spec, "holderIdentity"), "");
     int64_t duration_us = json_int(json_get(spec, "leaseDurationSeconds"), 15) * 1000000;
-    rfc3339_parse(json_string(json_get(spec, "renewTime"), ""), &renewed_us);
-    if (!*holder || session->output.now_us - renewed_us > 2 * duration_us) {
+    int64_t age_us = session->output.now_us - renewed_us;
+    bool looks_fresh = age_us > -2 * duration_us && age_us < 2 * duration_us;
+    if (!*holder || (!looks_fresh && !is_renewed(checking, renewed_us))) {
         say(checking, "leader", RESULT_FINDING,
             "no controller renews the Lease: look at the pods of the controller");
         return NULL;
     }
     const char *pod = arena_strndup(session->arena, holder, strcspn(holder, "_"));
     say(checking, "leader", RESULT_OK, pod);
+    if (!looks_fresh)
+        say(checking, "clock", RESULT_FINDING,
+            arena_printf(session->arena, "the clock of this machine is about %lld s %s that of %s",
+                         (long long)((age_us < 0 ? -age_us : age_us) / 1000000),
+                         age_us < 0 ? "behind" : "ahead of", pod));
     return pod;
 }
 
@@ -205,13 +251,10 @@ static void check_deployments(struct checking *checking)
 {
     struct session *session = checking->session;
     const cJSON *objects = NULL;
-    struct error err = { 0 };
 
-    if (object_list(session, &KIND_DEPLOYMENT, checking->settings->system, OURS, &objects, &err) <
-        0) {
-        say_error(checking, "deployments", &err);
+    if (!list(checking, "deployments", &KIND_DEPLOYMENT, checking->settings->system, OURS,
+              &objects))
         return;
-    }
     json_for_each (object, objects) {
         int64_t wanted = json_int(json_path(object, "spec", "replicas", NULL), 1);
         int64_t there = json_int(json_path(object, "status", "availableReplicas", NULL), 0);

@@ -82,7 +82,7 @@ static void print_log(struct session *session, const struct settings *settings, 
     if (r < 0)
         output_line(stderr, "%s: %s", name.name, err.message);
     else if (*text)
-        output_line(stdout, "%s", text);
+        output_text(stdout, text);
 }
 
 static int run(struct session *session, const void *settings, struct error *err)

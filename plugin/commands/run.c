@@ -51,10 +51,12 @@ static const struct option OPTIONS[] = {
     COMMON_FLAGS,
 };
 
+#define MAX_UID 128
 struct running {
     struct session *session;
     struct object_ref ref;
-    const char *said; /* the last line about its state */
+    char uid[MAX_UID]; /* another object of the name is not this Task */
+    const char *said;  /* the last line about its state */
 };
 
 /* A text is printed as it is, so that a script gets its bytes; a terminal gets no control characters. */
@@ -65,7 +67,7 @@ static void print_result(const struct session *session, const cJSON *result)
     if (!text)
         text = json_text(session->arena, result, NULL);
     if (isatty(STDOUT_FILENO))
-        output_line(stdout, "%s", text);
+        output_text(stdout, text);
     else
         (void)fprintf(stdout, "%s%s", text, str_has_suffix(text, "\n") ? "" : "\n");
 }
@@ -82,7 +84,8 @@ static void print_targets(const struct session *session, const cJSON *targets)
     output_rows(&output, NULL, targets, COLUMNS, ARRAY_LEN(COLUMNS));
 }
 
-static void print_end(const struct session *session, const cJSON *object, const struct state *state)
+static void print_end(const struct session *session, const struct object_ref *ref,
+                      const cJSON *object, const struct state *state)
 {
     const cJSON *status = json_get(object, "status");
     const cJSON *targets = json_get(status, "broadcastResults");
@@ -90,7 +93,7 @@ static void print_end(const struct session *session, const cJSON *object, const 
     if (output_is_structured(&session->output)) {
         cJSON *document = output_document(session->arena, "Run");
 
-        json_set_copy(document, "object", json_path(object, "metadata", "name", NULL));
+        json_set_string(document, "object", object_ref_text(session->arena, ref));
         json_set_copy(document, "status", status);
         output_whole(&session->output, document);
     } else if (json_len(targets)) {
@@ -121,13 +124,14 @@ static int look(void *ctx, const cJSON *object)
     struct running *running = ctx;
     struct state state;
 
-    if (!object) {
-        output_line(stderr, "%s was deleted", running->ref.name.name);
+    if (!object || !str_equal(kube_uid(object), running->uid)) {
+        output_line(stderr, "%s was deleted",
+                    object_ref_text(running->session->arena, &running->ref));
         return EXIT_NO;
     }
     state = state_of(&KIND_TASK, object);
     if (state.is_final) {
-        print_end(running->session, object, &state);
+        print_end(running->session, &running->ref, object, &state);
         return state.is_good ? EXIT_DONE : EXIT_NO;
     }
     say(running, &state);
@@ -152,28 +156,75 @@ static int print_manifest(struct session *session, const struct run_flags *flags
     return EXIT_DONE;
 }
 
-static int follow_task(struct session *session, const struct run_flags *flags,
-                       struct running *running, struct error *err)
+/* Also after Ctrl-C and at the end of its time. */
+static void remove_task(struct session *session, const struct running *running)
 {
-    int r = follow(session, &running->ref, flags->timeout_ms, look, running, err);
-
-    if (r == EXIT_TIME_OUT)
-        output_line(stderr, "%s: time is over", object_ref_text(session->arena, &running->ref));
-    if (!flags->rm)
-        return r;
-
+    const char *name = object_ref_text(session->arena, &running->ref);
     struct error problem;
-    int deleted =
-        kube_delete(session->client, &KIND_TASK, &running->ref.name, NULL, NULL, &problem);
-    if (deleted < 0 && problem.code != ERROR_NOT_FOUND)
-        output_line(stderr, "%s was not deleted: %s", running->ref.name.name, problem.message);
+
+    if (session_ended(session))
+        session_go_on(session);
+    int r =
+        kube_delete(session->client, &KIND_TASK, &running->ref.name, running->uid, NULL, &problem);
+    if (r < 0 && r != -ERROR_NOT_FOUND && r != -ERROR_CONFLICT) /* another one has its name */
+        output_line(stderr, "%s was not deleted: %s", name, problem.message);
+}
+
+/* A create without an answer may have made the Task. A random name says then whose it is. Returns 0, an exit status, or
+ * an error. */
+static int create(struct session *session, const struct run_flags *flags, const cJSON *task,
+                  struct running *running, struct error *err)
+{
+    cJSON *created = NULL;
+    const cJSON *found = NULL;
+    int r = kube_create(session->client, session->arena, &KIND_TASK, task, &created, err);
+    int status = r < 0 ? session_ended(session) : 0;
+
+    if (r == -ERROR_TIMEOUT || r == -ERROR_CANCELED) {
+        struct error problem;
+
+        if (status)
+            session_go_on(session);
+        if (flags->names.len || object_get(session, &running->ref, &found, &problem) < 0) {
+            output_line(stderr, "%s may have been created",
+                        object_ref_text(session->arena, &running->ref));
+            return status ? status : r;
+        }
+        r = status;
+    }
+    if (r < 0)
+        return r;
+    if (!str_copy(running->uid, sizeof(running->uid), kube_uid(created ? created : found)))
+        return error_set(err, ERROR_INTERNAL, "the uid of the Task is too long");
     return r;
+}
+
+/* A user who waits gets the result on standard output, and nothing else. */
+static void print_created(const struct session *session, const struct object_ref *ref,
+                          bool is_waited_for)
+{
+    const struct output *output = &session->output;
+    const char *name = object_ref_text(session->arena, ref);
+
+    if (is_waited_for) {
+        output_line(stderr, "%s created", name);
+    } else if (output_is_structured(output)) {
+        cJSON *document = output_document(session->arena, "Run");
+
+        json_set_string(document, "object", name);
+        output_whole(output, document);
+    } else {
+        output_line(stdout, output->format == OUTPUT_NAME ? "%s" : "%s created", name);
+    }
 }
 
 static int run(struct session *session, const void *settings, struct error *err)
 {
     const struct run_flags *flags = settings;
-    struct running running = { .session = session, .said = "" };
+    struct running running = { .session = session,
+                               .ref = { .kind = &KIND_TASK, .takes = TAKES_TASK },
+                               .said = "" };
+    bool is_waited_for = !flags->detach && !flags->schedule;
     cJSON *task = NULL;
 
     int r = session_connect(session, err);
@@ -184,19 +235,19 @@ static int run(struct session *session, const void *settings, struct error *err)
     if (!str_equal(flags->dry_run, "none"))
         return print_manifest(session, flags, task, err);
 
-    if (flags->rm) /* from here on there is something to delete */
-        session_catch_signals(session);
-    r = kube_create(session->client, NULL, &KIND_TASK, task, NULL, err);
-    if (r < 0)
-        return r;
-    running.ref.kind = &KIND_TASK;
-    running.ref.takes = TAKES_TASK;
     (void)kube_name_of(task, &running.ref.name);
-    if (flags->detach || flags->schedule) {
-        output_line(stdout, "%s created", object_ref_text(session->arena, &running.ref));
-        return EXIT_DONE;
-    }
-    return follow_task(session, flags, &running, err);
+    if (is_waited_for)
+        session_guard(session);
+    if (flags->timeout_ms && is_waited_for)
+        session_set_limit(session, flags->timeout_ms);
+    r = create(session, flags, task, &running, err);
+    if (r == 0)
+        print_created(session, &running.ref, is_waited_for);
+    if (r == 0 && is_waited_for)
+        r = follow(session, &running.ref, look, &running, err);
+    if (flags->rm && is_waited_for && *running.uid)
+        remove_task(session, &running);
+    return r;
 }
 
 const struct command COMMAND_RUN = COMMAND(

@@ -34,8 +34,9 @@ static const struct option OPTIONS[] = {
     COMMON_FLAGS,
 };
 
+/* The first column is shown where there is more than one namespace, or more room. */
 static const struct column PROPLETS[] = {
-    { .header = "NAMESPACE", .key = "namespace", .wide = true },
+    { .header = "NAMESPACE", .key = "namespace" },
     { .header = "PROPLET", .key = "name" },
     { .header = "PHASE", .key = "phase" },
     { .header = "ACTIVE", .key = "active" },
@@ -45,7 +46,7 @@ static const struct column PROPLETS[] = {
     { .header = "SAMPLE", .key = "timestamp", .type = COLUMN_AGE },
 };
 static const struct column TASKS[] = {
-    { .header = "NAMESPACE", .key = "namespace", .wide = true },
+    { .header = "NAMESPACE", .key = "namespace" },
     { .header = "TASK", .key = "name" },
     { .header = "PHASE", .key = "phase" },
     { .header = "PROPLET", .key = "proplet" },
@@ -58,6 +59,7 @@ static int print(struct session *session, const struct settings *settings,
                  const struct kube_kind *kind, struct error *err)
 {
     bool is_proplet = kind == &KIND_PROPLET;
+    size_t skip = session->flags->all_namespaces || session->output.format == OUTPUT_WIDE ? 0 : 1;
     const cJSON *objects = NULL;
     int r =
         object_list(session, kind, object_list_scope(session), settings->selector, &objects, err);
@@ -68,9 +70,9 @@ static int print(struct session *session, const struct settings *settings,
     cJSON *rows = json_set_array(document, is_proplet ? "proplets" : "tasks");
     load_rows(session->arena, kind, objects, settings->sort_by, rows);
     if (is_proplet)
-        output_rows(&session->output, document, rows, PROPLETS, ARRAY_LEN(PROPLETS));
+        output_rows(&session->output, document, rows, PROPLETS + skip, ARRAY_LEN(PROPLETS) - skip);
     else
-        output_rows(&session->output, document, rows, TASKS, ARRAY_LEN(TASKS));
+        output_rows(&session->output, document, rows, TASKS + skip, ARRAY_LEN(TASKS) - skip);
     return EXIT_DONE;
 }
 
@@ -89,7 +91,7 @@ static int print_again(struct session *session, const struct settings *settings,
             (void)fputs("\033[H\033[2J", stdout);
         r = print(session, settings, kind, err);
         (void)fflush(stdout);
-    } while (r == EXIT_DONE && !session_sleep(session, WATCH_INTERVAL_MS));
+    } while (r == EXIT_DONE && !ferror(stdout) && !session_sleep(session, WATCH_INTERVAL_MS));
     session->arena = whole;
     return r;
 }

@@ -25,8 +25,8 @@ static const struct option OPTIONS[] = {
 
 struct waiting {
     const struct settings *settings;
+    struct session *session;
     struct object_ref ref;
-    struct arena *arena;
 };
 
 static bool is_wanted(const char *wanted, const struct state *state)
@@ -40,10 +40,28 @@ static bool is_wanted(const char *wanted, const struct state *state)
     return state->is_final && state->is_good == str_equal(wanted, "complete");
 }
 
+static void print_end(const struct waiting *waiting, const char *name, const struct state *state)
+{
+    const struct output *output = &waiting->session->output;
+    cJSON *document = output_document(waiting->session->arena, "Wait");
+
+    json_set_string(document, "object", name);
+    json_set_string(document, "namespace", waiting->ref.name.ns);
+    json_set_string(document, "phase", state->phase);
+    json_set_string(document, "reason", state->reason);
+    json_set_string(document, "message", state->message);
+    if (output_is_structured(output))
+        output_whole(output, document);
+    else if (output->format == OUTPUT_NAME)
+        output_line(stdout, "%s", name);
+    else
+        output_line(stdout, "%s is %s", name, state->phase);
+}
+
 static int look(void *ctx, const cJSON *object)
 {
     const struct waiting *waiting = ctx;
-    const char *name = object_ref_text(waiting->arena, &waiting->ref);
+    const char *name = object_ref_text(waiting->session->arena, &waiting->ref);
 
     if (!object) {
         output_line(stderr, "%s does not exist", name);
@@ -52,7 +70,7 @@ static int look(void *ctx, const cJSON *object)
 
     struct state state = state_of(waiting->ref.kind, object);
     if (is_wanted(waiting->settings->wanted, &state)) {
-        output_line(stdout, "%s is %s", name, state.phase);
+        print_end(waiting, name, &state);
         return EXIT_DONE;
     }
     if (!state.is_final)
@@ -64,7 +82,7 @@ static int look(void *ctx, const cJSON *object)
 static int run(struct session *session, const void *settings, struct error *err)
 {
     static const char *const STATES[] = { "complete", "failed", "finished", "ready" };
-    struct waiting waiting = { .settings = settings, .arena = session->arena };
+    struct waiting waiting = { .settings = settings, .session = session };
     const char *wanted = waiting.settings->wanted;
     bool is_known = str_has_prefix(wanted, PHASE) && wanted[strlen(PHASE)];
 
@@ -84,11 +102,11 @@ static int run(struct session *session, const void *settings, struct error *err)
                       "--for: '%s' is not a state of this kind: a Proplet is ready, the others "
                       "finish",
                       wanted);
-    if (r == 0)
-        r = follow(session, &waiting.ref, waiting.settings->timeout_ms, look, &waiting, err);
-    if (r == EXIT_TIME_OUT)
-        output_line(stderr, "%s: time is over", object_ref_text(session->arena, &waiting.ref));
-    return r;
+    if (r < 0)
+        return r;
+    session_guard(session);
+    session_set_limit(session, waiting.settings->timeout_ms);
+    return follow(session, &waiting.ref, look, &waiting, err);
 }
 
 const struct command COMMAND_WAIT = COMMAND(

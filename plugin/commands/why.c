@@ -34,7 +34,7 @@ static void print_table(const struct session *session, const char *title, const 
         count++;
     }
     output.format = OUTPUT_TABLE;
-    output_line(stdout, "\n%s", title);
+    output_paragraph(stdout, "%s", title);
     output_rows(&output, NULL, shown, columns, len);
     if (count < all)
         output_line(stdout, "and %zu more (-o wide shows all)", all - count);
@@ -43,7 +43,7 @@ static void print_table(const struct session *session, const char *title, const 
 static void print_dependencies(const cJSON *rows)
 {
     if (json_len(rows))
-        output_line(stdout, "\nDepends on:");
+        output_paragraph(stdout, "Depends on:");
     json_for_each (row, rows) {
         const char *reason = json_string(json_get(row, "reason"), "");
 
@@ -88,16 +88,16 @@ static void print_text(const struct session *session, const cJSON *document)
     print_table(session, "Proplets:", json_get(document, "proplets"), PROPLETS,
                 ARRAY_LEN(PROPLETS));
     if (now && !str_equal(now, json_string(json_get(document, "message"), "")))
-        output_line(stdout, "\nThe scheduler says now: %s", now);
+        output_paragraph(stdout, "The scheduler says now: %s", now);
     print_dependencies(json_get(document, "dependencies"));
     print_table(session, "Parts that have not succeeded:", json_get(document, "parts"), PARTS,
                 ARRAY_LEN(PARTS));
     if (rank)
-        output_line(stdout, "\nIt is number %lld of %lld Tasks that wait for room.",
-                    (long long)json_int(json_get(rank, "position"), 0),
-                    (long long)json_int(json_get(rank, "waiting"), 0));
+        output_paragraph(stdout, "It is number %lld of %lld Tasks that wait for room.",
+                         (long long)json_int(json_get(rank, "position"), 0),
+                         (long long)json_int(json_get(rank, "waiting"), 0));
     if (remedy && !str_equal(remedy, "Nothing."))
-        output_line(stdout, "\nWhat to do: %s", remedy);
+        output_paragraph(stdout, "What to do: %s", remedy);
 }
 
 /* Reads the objects that the answer needs beside the object itself. */

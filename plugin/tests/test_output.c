@@ -1,7 +1,9 @@
 /* Tables and documents. */
 #include "plugin/cli/output.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/tests/arena_fixture.h"
@@ -106,7 +108,12 @@ static const struct {
     const char *said, *shown;
 } HOSTILE[] = {
     { "\x1b[2Jgone", "?[2Jgone" },
-    { "tab\there", "tab?here" },
+    { "a tab\tis harmless", "a tab\tis harmless" },
+    { "bad\nWhat to do: pay", "bad?What to do: pay" }, /* no line of its own */
+    { "\xe2\x80\x9cquoted\xe2\x80\x9d", "\xe2\x80\x9cquoted\xe2\x80\x9d" },
+    { "\xd8\x9cx", "??x" },           /* Arabic letter mark */
+    { "\xef\xbb\xbfx", "???x" },      /* byte order mark */
+    { "\xf3\xa0\x81\x81x", "????x" }, /* a tag character */
     { "a\xc2\x9b"
       "31m",
       "a??31m" }, /* CSI as a C1 control */
@@ -124,11 +131,43 @@ TEST_EACH(no_control_character_reaches_the_terminal, HOSTILE)
     ck_assert_str_eq(printed(), arena_printf(arena, "%s\n", HOSTILE[_i].shown));
 }
 
-TEST(lines_stay_lines)
+TEST(a_text_keeps_its_lines)
 {
-    output_line(output.file, "one\ntwo");
-    output_line(output.file, "%s", "");
-    ck_assert_str_eq(printed(), "one\ntwo\n\n");
+    output_text(output.file, "one\ntwo\x1b");
+    output_text(output.file, "");
+    output_paragraph(output.file, "%s", "three");
+    ck_assert_str_eq(printed(), "one\ntwo?\n\n\nthree\n");
+}
+
+/* Other programs get every character, and a terminal gets none of them as it is. */
+#define UNSAFE "{\"a\":\"\xe2\x80\xae\x7f\xf3\xa0\x81\x81\xc3\xa9\"}"
+#define ESCAPED "{\n  \"a\": \"\\u202e\\u007f\\udb40\\udc41\xc3\xa9\"\n}\n"
+
+TEST(documents_have_such_characters_escaped)
+{
+    output.format = OUTPUT_JSON;
+    output_whole(&output, parsed(arena, UNSAFE));
+    output.format = OUTPUT_YAML;
+    output_whole(&output, parsed(arena, UNSAFE));
+    ck_assert_str_eq(printed(), ESCAPED ESCAPED);
+}
+
+TEST(a_full_disk_is_told_and_a_closed_pipe_is_not)
+{
+    FILE *full = fopen("/dev/full", "w");
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    (void)signal(SIGPIPE, SIG_IGN);
+    FILE *closed = fdopen(ends[1], "w");
+    (void)close(ends[0]);
+    output_line(full, "lost");
+    output_line(closed, "not wanted");
+    ck_assert(!output_is_whole(full));
+    ck_assert(output_is_whole(closed));
+    ck_assert(output_is_whole(output.file));
+    (void)fclose(full);
+    (void)fclose(closed);
 }
 
 static const struct {

@@ -32,7 +32,6 @@ const cJSON *task_history_add(struct arena *arena, const cJSON *history,
  * its owner stops waits for the end of that owner. A skipped Task cannot begin
  * again: it says so, once.
  */
-#define RESTART_VALUE_MAX 128 /* bytes; of a longer one the cache keeps a digest */
 /* Of a finished Task. false: no rerun is asked for. */
 bool task_plan_rerun(struct arena *arena, const struct task_observed *observed,
                      struct task_plan *plan);
