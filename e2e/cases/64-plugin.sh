@@ -210,7 +210,14 @@ expect_eq "kinds" tasks/ "$(completed why --namespace "$NS" ta)"
 expect_eq "names" tasks/early "$(completed why --namespace "$NS" tasks/ea)"
 expect_eq "names of the only kind" worker "$(completed cordon --namespace "$NS" wor)"
 expect_eq "choices" json "$(completed why -o js)"
-bash -c "source <('$PLUGIN' completion bash); complete -p kubectl-propeller" >/dev/null
+typed() { # typed WORD...: what bash completes, and whether with names of files
+    # shellcheck disable=SC2016
+    PATH=$ROOT/build/bin:$PATH bash -c 'source <(kubectl-propeller completion bash)
+        compopt() { echo "compopt $*"; }
+        COMP_WORDS=("$0" "$@"); COMP_CWORD=$#; _kubectl_propeller; echo "${COMPREPLY[@]}"' kubectl-propeller "$@"
+}
+expect_eq "completion in bash" explain "$(typed expl)"
+expect_eq "files in bash" "compopt -o default" "$(typed plan -f x | head -1)"
 
 # kubectl finds it as its plug-in, and passes flags that stand behind the name; so does an old one, if it is installed.
 for kubectl in "$KUBECTL" /usr/bin/kubectl; do

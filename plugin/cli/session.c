@@ -12,6 +12,10 @@
 #include <unistd.h>
 
 #include "common/base/alloc.h"
+#include "common/base/clock.h"
+
+/* Shells, timeout(1) and supervisors may send a signal to the process and to its group. */
+#define REPEATED_MS 1000
 
 struct session_guard {
     pthread_t thread;
@@ -21,6 +25,7 @@ struct session_guard {
     atomic_int status;          /* session_ended */
     pthread_mutex_t lock;       /* held while the end comes and while it is forgotten */
     struct kube_client *client; /* whose requests the end cancels */
+    int64_t deaf_until_ms;      /* a signal before it repeats the one that was forgotten */
 };
 
 static void on_request(void *ctx, const char *method UNUSED, int status UNUSED,
@@ -101,7 +106,9 @@ int session_status(const struct session *session, const struct error *err)
 static void end_with(struct session_guard *guard, int status)
 {
     pthread_mutex_lock(&guard->lock);
-    if (!atomic_load(&guard->status)) {
+    bool is_repeated =
+        status != EXIT_TIME_OUT && clock_monotonic_ms(&CLOCK_SYSTEM) < guard->deaf_until_ms;
+    if (!atomic_load(&guard->status) && !is_repeated) {
         atomic_store(&guard->status, status);
         (void)eventfd_write(guard->ended, 1);
         kube_client_cancel(guard->client);
@@ -183,6 +190,7 @@ void session_go_on(struct session *session)
     session_set_limit(session, 0);
     pthread_mutex_lock(&guard->lock);
     guard->client = client;
+    guard->deaf_until_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + REPEATED_MS;
     (void)eventfd_read(guard->ended, &count);
     atomic_store(&guard->status, 0);
     pthread_mutex_unlock(&guard->lock);

@@ -96,7 +96,8 @@ void session_set_limit(struct session *session, int64_t timeout_ms);
 int session_ended(const struct session *session);
 /* A descriptor that can be read once session_ended is not 0. */
 int session_ended_fd(const struct session *session);
-/* Forgets the end and the limit, so that requests work again, until the next signal. */
+/* Forgets the end and the limit, so that requests work again, until the next signal. A signal within the next second
+ * repeats the one before it. */
 void session_go_on(struct session *session);
 /* Waits for ms, or until the end. Returns as session_ended. */
 int session_sleep(struct session *session, int64_t ms);

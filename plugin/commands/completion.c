@@ -13,15 +13,25 @@ struct settings {
 
 static const struct option OPTIONS[] = { COMMON_FLAGS };
 
+/* A user who has pressed the key does not wait longer for names. */
+#define PATIENCE_MS 2000
+
+/* The last line of the words: whether names of files come beside them. */
+#define FILES ":0"
+#define NO_FILES ":4"
+
 /* Each asks `completion words -- WORD...`, whose last line is for kubectl (cobra's protocol) and begins with a colon. */
 static const struct {
     const char *shell, *script;
 } SCRIPTS[] = {
     { "bash", "_kubectl_propeller() {\n"
-              "    local words=(\"${COMP_WORDS[@]:1:COMP_CWORD}\")\n"
+              "    local words=(\"${COMP_WORDS[@]:1:COMP_CWORD}\") last\n"
               "    mapfile -t COMPREPLY < <(kubectl-propeller completion words -- \"${words[@]}\" "
-              "2>/dev/null |\n"
-              "        grep -v '^:')\n"
+              "2>/dev/null)\n"
+              "    ((${#COMPREPLY[@]})) || return 0\n"
+              "    last=${COMPREPLY[-1]}\n"
+              "    unset 'COMPREPLY[-1]'\n"
+              "    [[ $last != " FILES " ]] || compopt -o default\n"
               "    [[ ${COMPREPLY[0]:-} != */ ]] || compopt -o nospace\n"
               "}\n"
               "complete -F _kubectl_propeller kubectl-propeller\n" },
@@ -29,9 +39,9 @@ static const struct {
              "_kubectl_propeller() {\n"
              "    local -a found\n"
              "    found=(${(f)\"$(kubectl-propeller completion words -- \"${words[@]:1:$((CURRENT "
-             "- 1))}\" "
-             "2>/dev/null | grep -v '^:')\"})\n"
-             "    compadd -S '' -a found\n"
+             "- 1))}\" 2>/dev/null)\"})\n"
+             "    [[ ${found[-1]} != " FILES " ]] || _files\n"
+             "    compadd -S '' -- ${found[1,-2]}\n"
              "}\n"
              "compdef _kubectl_propeller kubectl-propeller\n" },
     { "fish",
@@ -73,17 +83,29 @@ static void offer_flags(struct arena *arena, const struct command *command, cons
         offer(typed, arena_printf(arena, "--%s", command->options[i].name));
 }
 
+struct offering {
+    struct session *session;
+    const char *prefix, *typed;
+};
+
+static int offer_name(void *ctx, const cJSON *object, struct error *err UNUSED)
+{
+    const struct offering *offering = ctx;
+
+    offer(offering->typed,
+          arena_printf(offering->session->arena, "%s%s", offering->prefix,
+                       json_string(json_path(object, "metadata", "name", NULL), "")));
+    return 0;
+}
+
 /* Names of one kind in the namespace of the flags that were typed so far; none where they cannot be read. */
 static void offer_names(struct session *session, const struct kube_kind *kind, const char *prefix,
                         const char *typed)
 {
-    const cJSON *objects = NULL;
+    const struct kube_list_options options = { .ns = session->ns, .metadata_only = true };
+    struct offering offering = { session, prefix, typed };
 
-    if (object_list(session, kind, session->ns, NULL, &objects, NULL) < 0)
-        return;
-    json_for_each (object, objects)
-        offer(typed, arena_printf(session->arena, "%s%s", prefix,
-                                  json_string(json_path(object, "metadata", "name", NULL), "")));
+    (void)!kube_list(session->client, kind, &options, offer_name, &offering, NULL);
 }
 
 static void offer_objects(struct session *session, const struct command *command, const char *typed)
@@ -113,8 +135,8 @@ static void offer_objects(struct session *session, const struct command *command
                     arena_strndup(session->arena, typed, (size_t)(slash - typed) + 1), typed);
 }
 
-/* words: what is typed, the last of it perhaps in part. */
-static void complete(struct session *session, const char *const *words, size_t len)
+/* words: what is typed, the last of it perhaps in part. Returns what the shell adds, in the words of cobra. */
+static const char *complete(struct session *session, const char *const *words, size_t len)
 {
     const char *typed = len ? words[len - 1] : "";
     const struct command *command = len > 1 ? command_of(words[0]) : NULL;
@@ -122,28 +144,30 @@ static void complete(struct session *session, const char *const *words, size_t l
     for (size_t i = 0; len <= 1 && i < COMMAND_COUNT; i++)
         offer(typed, COMMANDS[i]->name);
     if (!command)
-        return;
+        return NO_FILES;
 
     const struct option *before = len > 2 ? option_of(command, words[len - 2]) : NULL;
     if (before && before->type != OPTION_BOOL) {
         for (size_t i = 0; before->choices && before->choices[i]; i++)
             offer(typed, before->choices[i]);
-        return;
+        return str_equal(before->value_name, "FILE") ? FILES : NO_FILES;
     }
     if (typed[0] == '-') {
         offer_flags(session->arena, command, typed);
-        return;
+        return NO_FILES;
     }
     if (!command->takes)
-        return;
+        return NO_FILES;
 
     /* flags that were typed say where to look */
-    void *settings = arena_alloc(session->arena, 1, command->size);
+    struct common_flags *settings = arena_alloc(session->arena, 1, command->size);
     if (options_parse(session->arena, &command->program, command->options, command->option_count,
                       (int)len - 1, (char *const *)(uintptr_t)words, settings, NULL) != 0)
-        return;
+        return NO_FILES;
+    settings->request_timeout_ms = PATIENCE_MS;
     session->flags = settings;
     offer_objects(session, command, typed);
+    return NO_FILES;
 }
 
 static int run(struct session *session, const void *settings, struct error *err)
@@ -152,8 +176,7 @@ static int run(struct session *session, const void *settings, struct error *err)
     const char *what = words->len ? words->items[0] : "";
 
     if (str_equal(what, "words")) {
-        complete(session, words->items + 1, words->len - 1);
-        output_line(stdout, ":4"); /* cobra: no file names */
+        output_line(stdout, "%s", complete(session, words->items + 1, words->len - 1));
         return EXIT_DONE;
     }
     for (size_t i = 0; i < ARRAY_LEN(SCRIPTS); i++) {

@@ -64,25 +64,47 @@ static int log_path(struct session *session, const struct settings *settings,
     return fits ? 0 : error_set(err, ERROR_TOO_LARGE, "the name of the pod is too long");
 }
 
-/* A pod whose container has not started has no log, which is said and does not end the others. */
-static void print_log(struct session *session, const struct settings *settings, const cJSON *pod,
-                      bool with_name)
+/* A pod whose container has not started has no log, which is said and does not end the others. Returns whether there was
+ * one. */
+static bool add_log(struct session *session, const struct settings *settings, const cJSON *pod,
+                    bool with_name, cJSON *rows)
 {
     struct kube_name name;
     const char *path = "", *text = "";
     struct error err = { 0 };
 
     if (!kube_name_of(pod, &name))
-        return;
+        return false;
     int r = log_path(session, settings, &name, &path, &err);
     if (r == 0)
         r = kube_get_text(session->client, session->arena, path, &text, &err);
-    if (with_name)
-        output_line(stdout, "==> %s <==", name.name);
+    cJSON *row = json_add_object(rows);
+    json_set_string(row, "object", arena_printf(session->arena, "pod/%s", name.name));
+    json_set_string(row, "log", r < 0 ? NULL : text);
+    json_set_string(row, "error", r < 0 ? err.message : NULL);
     if (r < 0)
         output_line(stderr, "%s: %s", name.name, err.message);
-    else if (*text)
+    if (output_is_structured(&session->output))
+        return r == 0;
+    if (with_name)
+        output_line(stdout, "==> %s <==", name.name);
+    if (r == 0 && *text)
         output_text(stdout, text);
+    return r == 0;
+}
+
+/* EXIT_API: the API server gave no log at all. */
+static int print_logs(struct session *session, const struct settings *settings, const cJSON *pods)
+{
+    cJSON *document = output_document(session->arena, "Logs");
+    cJSON *rows = json_set_array(document, "pods");
+    bool has_any = false;
+
+    json_for_each (pod, pods)
+        has_any = add_log(session, settings, pod, json_len(pods) > 1, rows) || has_any;
+    if (output_is_structured(&session->output))
+        output_whole(&session->output, document);
+    return has_any ? EXIT_DONE : EXIT_API;
 }
 
 static int run(struct session *session, const void *settings, struct error *err)
@@ -99,10 +121,8 @@ static int run(struct session *session, const void *settings, struct error *err)
         return r;
     if (r == -ERROR_NOT_FOUND && !object)
         return r;
-    json_for_each (pod, pods)
-        print_log(session, s, pod, json_len(pods) > 1);
     if (json_len(pods))
-        return EXIT_DONE;
+        return print_logs(session, s, pods);
     output_line(stderr,
                 "%s has no pods: the log of a device is on the device (journalctl -u proplet on "
                 "Linux); '" PLUGIN " timeline %s' shows its history here",

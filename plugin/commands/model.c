@@ -62,19 +62,22 @@ static int read_model(struct session *session, const struct object_ref *ref, con
     return r;
 }
 
-static int write_model(const char *path, const char *bytes, size_t len, struct error *err)
+/* The API server has done its part, so that a file which cannot be written is wrong use. */
+static int write_model(const char *path, const char *bytes, size_t len)
 {
     bool is_output = str_equal(path, "-");
     FILE *file = is_output ? stdout : fopen(path, "wbe");
 
-    if (!file)
-        return error_set(err, ERROR_INVALID, "--to: file '%s': %s", path, strerrordesc_np(errno));
+    if (!file) {
+        output_line(stderr, "--to: file '%s': %s", path, strerrordesc_np(errno));
+        return EXIT_BAD_USE;
+    }
     bool is_whole = fwrite(bytes, 1, len, file) == len && fflush(file) == 0;
     if (!is_output)
         is_whole = fclose(file) == 0 && is_whole;
-    return is_whole
-               ? EXIT_DONE
-               : error_set(err, ERROR_INVALID, "--to: file '%s' was not written as a whole", path);
+    if (!is_whole)
+        output_line(stderr, "--to: file '%s' was not written as a whole", path);
+    return is_whole ? EXIT_DONE : EXIT_BAD_USE;
 }
 
 static int run(struct session *session, const void *settings, struct error *err)
@@ -94,7 +97,7 @@ static int run(struct session *session, const void *settings, struct error *err)
     if (r == 0)
         r = read_model(session, &ref, job, reference, &bytes, &len, err);
     if (r == 0)
-        r = write_model(s->to, bytes, len, err);
+        r = write_model(s->to, bytes, len);
     if (r == 0)
         output_line(stderr, "%s, %zu bytes", reference, len);
     return r;

@@ -2,6 +2,7 @@
 #include "plugin/cli/follow.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -119,6 +120,9 @@ static void *send_signal(void *ctx UNUSED)
 {
     tiny_server_wait(server, "/tasks/add", 1); /* it is asked, and does not answer */
     ck_assert_int_eq(kill(getpid(), SIGHUP), 0);
+    while (!session_ended(&session))
+        (void)sched_yield();
+    ck_assert_int_eq(kill(getpid(), SIGHUP), 0); /* as timeout(1) sends it to the group too */
     return NULL;
 }
 
@@ -134,5 +138,6 @@ TEST(a_signal_ends_a_request_and_the_next_one_works)
     pthread_join(thread, NULL);
     tiny_server_answer(server, "/tasks/add", 200, TASK);
     session_go_on(&session);
+    ck_assert_int_eq(kill(getpid(), SIGHUP), 0);
     ck_assert_int_eq(object_get(&session, &ADD, &object, &err), 0);
 }
