@@ -350,6 +350,8 @@ static const char *deliver(struct mqtt *mqtt)
         }
         if (mqtt->session != session)
             return "the connection was taken over";
+        if (mqtt->stopping) /* the real client reads no further either */
+            return "stopped while messages arrive: the broker sends them again";
         mqtt->handlers.message(mqtt->handlers.ctx, message->topic, message->payload,
                                strlen(message->payload), message->sent_before);
         if (mqtt->session != session)
