@@ -25,6 +25,7 @@ static const struct json_field EXTERNAL_FIELDS[] = {
     JSON_FIELD(FIELD_STRINGS, struct proplet_external, capabilities, "capabilities"),
     JSON_FIELD_ENUM(struct proplet_external, dialect, "dialect", PROPLET_DIALECT_NAMES),
     JSON_FIELD(FIELD_OPT_INT, struct proplet_external, max_tasks, "maxTasks"),
+    JSON_FIELD(FIELD_STRING, struct proplet_external, heartbeat_timeout, "heartbeatTimeout"),
 };
 static const struct json_struct EXTERNAL = JSON_STRUCT(struct proplet_external, EXTERNAL_FIELDS);
 
@@ -111,6 +112,17 @@ cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *s
 
     json_set_bool(json, "alive", status->alive);
     return json;
+}
+
+int64_t proplet_heartbeat_timeout_ms(const struct proplet_spec *spec, int64_t unset_ms)
+{
+    int64_t ms = 0;
+
+    if (spec->type != PROPLET_EXTERNAL || !spec->external || !spec->external->heartbeat_timeout ||
+        !str_to_duration_ms(spec->external->heartbeat_timeout, &ms) ||
+        ms < PROPLET_MIN_HEARTBEAT_TIMEOUT_MS || ms > PROPLET_MAX_HEARTBEAT_TIMEOUT_MS)
+        return unset_ms;
+    return ms;
 }
 
 int64_t proplet_replicas(const struct proplet_spec *spec)

@@ -38,6 +38,7 @@ struct proplet_external {
     struct json_strings capabilities;
     enum proplet_dialect dialect;
     struct json_opt_int max_tasks; /* unset: no limit */
+    const char *heartbeat_timeout; /* Go duration; NULL: that of the controller */
 };
 
 struct secret_key_ref {
@@ -117,6 +118,11 @@ int proplet_decode(struct arena *arena, const cJSON *object, struct proplet *ret
 /* Returns the value of "status" as a new tree, owned by the arena. */
 cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *status);
 
+/* Limits of spec.external.heartbeatTimeout, and the time between two heartbeats of a device. */
+#define PROPLET_MIN_HEARTBEAT_TIMEOUT_MS INT64_C(5000)
+#define PROPLET_MAX_HEARTBEAT_TIMEOUT_MS INT64_C(86400000)
+#define PROPLET_HEARTBEAT_MS INT64_C(10000)
+
 /* Values of absent fields. */
 #define PROPLET_DEFAULT_REPLICAS 1
 #define PROPLET_DEFAULT_MQTT_QOS 1
@@ -125,6 +131,8 @@ cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *s
 
 #define PROPLET_MAX_REPLICAS 100
 
+/* Returns the time after which the silence of its device makes it Offline; unset: of the controller's flag. */
+int64_t proplet_heartbeat_timeout_ms(const struct proplet_spec *spec, int64_t unset_ms);
 int64_t proplet_replicas(const struct proplet_spec *spec);
 /* Whether each of its pods is a device with a client id of its own: "<clientId>-0", "<clientId>-1",
  * … (a StatefulSet). */

@@ -38,6 +38,25 @@ static void check_key(const struct validation *validation, const struct connecti
                     "exactly one of clientKey and clientKeySecretRef is needed");
 }
 
+static void check_heartbeat_timeout(const struct spec_view *view, const struct proplet_spec *spec)
+{
+    const char *text = spec->external ? spec->external->heartbeat_timeout : NULL;
+    struct field_errors *errors = view->validation->errors;
+    int64_t ms = 0;
+
+    if (!text)
+        return;
+    if (!str_to_duration_ms(text, &ms) || ms < PROPLET_MIN_HEARTBEAT_TIMEOUT_MS ||
+        ms > PROPLET_MAX_HEARTBEAT_TIMEOUT_MS)
+        field_error(errors, FIELD_ERROR_INVALID, "spec.external.heartbeatTimeout",
+                    json_get(spec_json(view, "external"), "heartbeatTimeout"),
+                    "must be from 5s to 24h");
+    else if (ms < 3 * PROPLET_HEARTBEAT_MS)
+        field_warning(errors, "spec.external.heartbeatTimeout",
+                      "a device sends a heartbeat every 10 s, and three of them may be late: below "
+                      "30s it may be Offline for no reason");
+}
+
 static void advise(const struct spec_view *view, const struct proplet_spec *spec)
 {
     struct field_errors *errors = view->validation->errors;
@@ -78,5 +97,6 @@ void proplet_validate(const struct validation *validation)
     check_key(validation, spec->connection_config);
     validate_duration(&view, "connectionConfig", "mqttTimeout",
                       spec->connection_config->mqtt_timeout, true);
+    check_heartbeat_timeout(&view, spec);
     advise(&view, spec);
 }

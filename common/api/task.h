@@ -82,6 +82,7 @@ struct task_spec {
     enum lost_policy proplet_lost_policy;
     struct json_opt_int proplet_lost_seconds;
     enum concurrency_policy concurrency_policy;
+    struct json_opt_int lost_attempts_limit; /* unset: none */
     struct json_opt_int starting_deadline_seconds;
     struct json_opt_int history_limit;
     struct json_opt_int broadcast_quorum;
@@ -177,6 +178,7 @@ struct task_status {
     int64_t failures;                         /* of this run */
     struct json_opt_int device_restarts;      /* attempts of this run that a restart ended */
     struct json_opt_int unconfirmed_attempts; /* of this run, given up for another Proplet */
+    struct json_opt_int lost_attempt_count;   /* of this run, whose Proplet was lost */
     struct json_opt_int prior_attempts;       /* those of earlier runs */
     int64_t run;
     const char *observed_restart; /* value of the restart annotation that was acted on last */

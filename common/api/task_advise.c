@@ -191,6 +191,9 @@ static void advise_ways(const struct spec_view *view, const struct task_spec *sp
         advise(view, "resourceRequirements", "devices do not limit a Task: only a Job has them");
     if (amounts && may_be_a_job(spec))
         advise_resources(view, "resourceRequirements.custom", amounts->custom);
+    if (spec->broadcast && spec->lost_attempts_limit.set)
+        advise(view, "lostAttemptsLimit",
+               "a broadcast is not given to other Proplets: with broadcast it means nothing");
     if (spec->encrypted && may_be_a_job(spec))
         advise(view, "encrypted",
                "a Job runs the image as it is: with preferredPropletType external the Task goes to "

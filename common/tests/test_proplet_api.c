@@ -17,7 +17,8 @@ static const char FULL_SPEC[] =
     "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\",\"logLevel\":\"warn\",\"replicas\":0,"
     "\"pluginDir\":\"/p\",\"indexedClientIds\":true,\"podTemplate\":{\"spec\":{}}},"
     "\"external\":{\"deviceType\":\"t\",\"capabilities\":[\"a\",\"b\"],"
-    "\"dialect\":\"embedded\",\"maxTasks\":4},\"resources\":{\"cpu\":1,\"memory\":\"1Gi\"},"
+    "\"dialect\":\"embedded\",\"maxTasks\":4,\"heartbeatTimeout\":\"90s\"},\"resources\":{\"cpu\":"
+    "1,\"memory\":\"1Gi\"},"
     "\"connectionConfig\":{\"mqttAddress\":\"tcp://b:1883\",\"domainId\":\"d\","
     "\"channelId\":\"c\",\"clientId\":\"id\",\"clientKey\":\"k\",\"clientKeySecretRef\":"
     "{\"name\":\"s\",\"key\":\"k\",\"optional\":true},\"mqttQos\":0,\"mqttTimeout\":\"5s\"},"
@@ -78,6 +79,7 @@ TEST(what_is_written_wins_over_the_defaults_also_zero)
 {
     struct proplet_spec spec = decoded(arena_printf(arena, "{\"spec\":%s}", FULL_SPEC)).spec;
 
+    ck_assert_int_eq(proplet_heartbeat_timeout_ms(&spec, 30000), 30000); /* of type k8s */
     ck_assert_int_eq(proplet_replicas(&spec), 0);
     ck_assert_int_eq(proplet_mqtt_qos(&spec), 0);
     ck_assert_int_eq(proplet_mqtt_timeout_ms(&spec), 5000);
@@ -104,4 +106,23 @@ TEST(an_error_does_not_repeat_the_key)
 
     ck_assert_int_eq(proplet_decode(arena, parsed(arena, text), &proplet, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, "spec.connectionConfig.clientKey: must be a string");
+}
+
+static const struct {
+    const char *text; /* as in a Proplet that no webhook has seen */
+    int64_t ms;
+} HEARTBEATS[] = { { "\"90s\"", 90000 },    { "\"2m\"", 120000 }, { "\"5s\"", 5000 },
+                   { "\"24h\"", 86400000 }, { "\"4s\"", 30000 },  { "\"25h\"", 30000 },
+                   { "\"soon\"", 30000 },   { "null", 30000 } };
+
+TEST_EACH(a_heartbeat_timeout_outside_of_its_limits_does_not_count, HEARTBEATS)
+{
+    struct proplet_spec spec =
+        decoded(arena_printf(
+                    arena,
+                    "{\"spec\":{\"type\":\"external\",\"external\":{\"heartbeatTimeout\":%s}}}",
+                    HEARTBEATS[_i].text))
+            .spec;
+
+    ck_assert_int_eq(proplet_heartbeat_timeout_ms(&spec, 30000), HEARTBEATS[_i].ms);
 }

@@ -28,7 +28,8 @@ static const char FULL_SPEC[] =
     "\"collectThreads\":true,\"collectFileDescriptors\":true,\"exportToMqtt\":true,"
     "\"retainHistory\":true,\"historySize\":7},\"suspend\":true,\"backoffLimit\":0,"
     "\"activeDeadlineSeconds\":1,\"ttlSecondsAfterFinished\":0,\"propletLostPolicy\":\"Fail\","
-    "\"propletLostSeconds\":0,\"concurrencyPolicy\":\"Replace\",\"startingDeadlineSeconds\":4,"
+    "\"propletLostSeconds\":0,\"lostAttemptsLimit\":0,\"concurrencyPolicy\":\"Replace\","
+    "\"startingDeadlineSeconds\":4,"
     "\"historyLimit\":0,\"broadcastQuorum\":2}";
 
 static const char FULL_STATUS[] =
@@ -42,7 +43,8 @@ static const char FULL_STATUS[] =
     "\"a\":[1.50,9007199254740993,null]},"
     "\"error\":\"e\",\"reason\":\"Trapped\",\"conditions\":[{\"type\":\"Failed\","
     "\"status\":\"True\"}],\"latestMetrics\":{\"memoryBytes\":1},\"observedGeneration\":3,"
-    "\"attempt\":2,\"failures\":1,\"deviceRestarts\":2,\"unconfirmedAttempts\":1,\"priorAttempts\":"
+    "\"attempt\":2,\"failures\":1,\"deviceRestarts\":2,\"unconfirmedAttempts\":1,"
+    "\"lostAttemptCount\":1,\"priorAttempts\":"
     "1,"
     "\"run\":4,\"observedRestart\":\"now\",\"history\":[{\"run\":3}],"
     "\"targets\":{\"total\":3,\"completed\":1,\"failed\":0},"

@@ -55,6 +55,7 @@ static const struct {
     { "{\"ttlSecondsAfterFinished\":1}", true },
     { "{\"propletLostPolicy\":\"Wait\"}", false },
     { "{\"propletLostSeconds\":1}", false },
+    { "{\"lostAttemptsLimit\":1}", false },
     { "{\"concurrencyPolicy\":\"Forbid\"}", false },
     { "{\"startingDeadlineSeconds\":1}", false },
     { "{\"historyLimit\":1}", false },

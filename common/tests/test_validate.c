@@ -64,6 +64,10 @@ static const struct {
     { "proplet", "{\"connectionConfig\":{\"mqttTimeout\":\"99999999999999h\"}}",
       "spec.connectionConfig.mqttTimeout: Invalid value: \"99999999999999h\": is too long a "
       "duration" },
+    { "proplet", "{\"external\":{\"heartbeatTimeout\":\"4s\"}}",
+      "spec.external.heartbeatTimeout: Invalid value: \"4s\": must be from 5s to 24h" },
+    { "proplet", "{\"external\":{\"heartbeatTimeout\":\"1441m\"}}",
+      "spec.external.heartbeatTimeout: Invalid value: \"1441m\": must be from 5s to 24h" },
     { "proplet", "{\"connectionConfig\":{\"clientId\":null,\"domainId\":null}}",
       "[spec.connectionConfig.domainId: Required value, spec.connectionConfig.clientId: Required "
       "value]" },

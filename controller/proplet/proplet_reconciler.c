@@ -126,7 +126,6 @@ static int observe(const struct proplet_deps *deps, struct reconcile *rc,
         .mqtt_configured = deps->bridge != NULL,
         .channel_taken_by = channel_taken_by(deps, rc->arena, object, channel),
         .tasks = placements_count(deps->placements, object->ns, object->name),
-        .threshold_ms = deps->settings->last_seen_threshold_ms,
         .now_ms = clock_monotonic_ms(rc->clock),
         .now_us = timeline_now_us(deps->timeline, NULL),
     };
@@ -137,6 +136,8 @@ static int observe(const struct proplet_deps *deps, struct reconcile *rc,
     int r = proplet_decode(rc->arena, json, &ret->proplet, err);
     if (r < 0)
         return r;
+    ret->threshold_ms =
+        proplet_heartbeat_timeout_ms(&ret->proplet.spec, deps->settings->last_seen_threshold_ms);
     observe_devices(deps, rc->arena, object, identities, ret);
     return 0;
 }

@@ -34,7 +34,8 @@
 
 /* Nobody is lost who had no time to be heard, since we listen or since most of the fleet is back. */
 static void observe_absence(const struct task_deps *deps, struct reconcile *rc,
-                            const struct channel_state *channel, struct observed_proplet *proplet)
+                            const struct channel_state *channel, int64_t timeout_ms,
+                            struct observed_proplet *proplet)
 {
     int64_t now_us = clock_boot_ms(rc->clock) * 1000;
     int64_t now_ms = clock_monotonic_ms(rc->clock);
@@ -45,13 +46,13 @@ static void observe_absence(const struct task_deps *deps, struct reconcile *rc,
         return;
     if (since_ms < brake.released_ms)
         since_ms = brake.released_ms;
-    proplet->absent_from_ms = since_ms + deps->settings->last_seen_threshold_ms;
+    proplet->absent_from_ms = since_ms + timeout_ms;
     if (brake.plan.holds)
         proplet->held_until_ms = now_ms + (brake.plan.until_us - now_us + 999) / 1000;
 }
 
-/* heard_since_ms: both connections, or the device is back. */
-static void observe_device(const struct task_deps *deps, struct reconcile *rc,
+/* heard_since_ms: both connections, or the device is back. timeout_ms: of its silence. */
+static void observe_device(const struct task_deps *deps, struct reconcile *rc, int64_t timeout_ms,
                            struct observed_proplet *proplet)
 {
     struct fleet_device device;
@@ -66,7 +67,7 @@ static void observe_device(const struct task_deps *deps, struct reconcile *rc,
     proplet->results_heard = channel.results_since_ms > 0;
     proplet->results_since_ms = channel.results_since_ms;
     proplet->results_refused = channel.refused;
-    observe_absence(deps, rc, &channel, proplet);
+    observe_absence(deps, rc, &channel, timeout_ms, proplet);
     if (!channel.since_ms || !channel.results_since_ms)
         return;
 
@@ -134,7 +135,9 @@ static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
         observe_pod(rc->arena, &proplet, task->status.assigned_client_id, ret);
     if (!ret->ready)
         ret->absence = scheduler_absence(rc->arena, name.name, &proplet);
-    observe_device(deps, rc, ret);
+    observe_device(
+        deps, rc,
+        proplet_heartbeat_timeout_ms(&proplet.spec, deps->settings->last_seen_threshold_ms), ret);
 }
 
 static void observe_result(struct arena *arena, const struct mail *mail,

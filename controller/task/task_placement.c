@@ -6,6 +6,9 @@
 #include "controller/cache/indexes.h"
 #include "controller/scheduler/wait_list.h"
 
+/* Added to the priority of a Task that lost a Proplet: 50 minutes of waiting. */
+#define LOST_PRIORITY 100
+
 struct place_list {
     struct placed *items;
     size_t len;
@@ -62,8 +65,11 @@ int64_t task_waits_since_us(const struct task_status *status, int64_t created_us
 
 int64_t task_wait_rank(const struct task *task, int64_t created_us, int64_t now_us)
 {
+    /* Its work was lost once already, so it goes before others of its priority, under any leader. */
+    int64_t bonus = task->status.lost_attempt_count.value > 0 ? LOST_PRIORITY : 0;
+
     return wait_rank(task_waits_since_us(&task->status, created_us, now_us),
-                     task_priority(&task->spec));
+                     task_priority(&task->spec) + bonus);
 }
 
 bool task_waits_for_room(const struct task_status *status)

@@ -732,6 +732,52 @@ TEST(silent_device_is_offline_and_its_last_will_at_once)
     ck_assert_str_eq(ready_reason("beta"), "Alive");
 }
 
+/* The flag says 30 s. Each has its own time, whatever the others of the channel have. */
+TEST(a_proplet_may_say_how_long_its_silence_may_last)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", "\"heartbeatTimeout\":\"20s\""));
+    stage_put_proplet("beta", PROPLET("device-2", "\"heartbeatTimeout\":\"1m\""));
+    stage_run();
+    stage_wait_ms(9000);
+    stage_turns(20);
+    ck_assert_str_eq(ready_reason("alpha"), "Alive");
+    stage_wait_ms(12000);
+    stage_turns(20);
+    ck_assert_str_eq(ready_reason("alpha"), "HeartbeatsStopped");
+    ck_assert_str_eq(ready_reason("beta"), "Alive");
+    stage_wait_ms(28000);
+    stage_turns(20);
+    ck_assert_str_eq(ready_reason("beta"), "Alive");
+    stage_wait_ms(12000);
+    stage_turns(20);
+    ck_assert_str_eq(ready_reason("beta"), "HeartbeatsStopped");
+}
+
+/* Offline for longer than the Task allows, but the new leader has not listened for a whole timeout. */
+TEST(a_new_leader_waits_for_the_timeout_of_the_proplet)
+{
+    stage_put_proplet("beta", PROPLET("device-2", "\"heartbeatTimeout\":\"1m\""));
+    stage_put_task("{" SPEC ",\"propletLostPolicy\":\"Reschedule\",\"propletLostSeconds\":40,"
+                   "\"propletSelector\":{\"propletId\":\"beta\"}}");
+    stage_run();
+    expect_task("running", "");
+    stage.silent = "device-2";
+    stage_wait_ms(61000);
+    stage_run();
+    ck_assert_str_eq(ready_reason("beta"), "HeartbeatsStopped");
+    stage.dead = true;
+    stage_run();
+    stage_wait_ms(45000);
+    stage_run();
+    expect_task("running", "");
+    stage_wait_ms(16000);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+    ck_assert_int_eq(
+        json_int(json_path(stage_get(&KIND_TASK, "one"), "status", "lostAttemptCount", NULL), 0),
+        1);
+}
+
 TEST(steady_state_writes_the_refresh_budget_and_nothing_else)
 {
     int64_t start_ms = clock_monotonic_ms(&stage.clock.clock);

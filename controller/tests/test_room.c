@@ -163,6 +163,15 @@ TEST_TIMES(later_run_waits_from_its_beginning, 6)
     ck_assert_int_eq(task_wait_rank(&task, 1000, 5000), wait_rank(CASES[_i].since_us, 50));
 }
 
+TEST(a_task_that_lost_a_proplet_goes_before_others_of_its_priority)
+{
+    struct task task = { .status = { .lost_attempt_count = { true, 1 } } };
+
+    ck_assert_int_eq(task_wait_rank(&task, 1000, 5000), wait_rank(1000, 150));
+    task.spec.priority = (struct json_opt_int){ true, 0 };
+    ck_assert_int_eq(task_wait_rank(&task, 1000, 5000), wait_rank(1000, 100));
+}
+
 static const char *message_of(const char *task)
 {
     const cJSON *conditions = json_path(stage_get(&KIND_TASK, task), "status", "conditions", NULL);

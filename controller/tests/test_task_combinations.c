@@ -132,6 +132,7 @@ static void some_status(void)
         .failures = (int64_t)below(3),
         .device_restarts = { true, (int64_t)below(5) },
         .unconfirmed_attempts = { true, (int64_t)below(4) },
+        .lost_attempt_count = { true, (int64_t)below(3) },
         .created_at_us = world.observed.created_us,
         .scheduled_at_us = some_us(),
         .started_at_us = some_us(),

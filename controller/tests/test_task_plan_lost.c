@@ -1,5 +1,6 @@
 /* Proplets that are Offline, cordoned; stops whose confirmation comes late. */
 #include "common/base/str.h"
+#include "common/kube/conditions.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/tests/task_world.h"
 
@@ -149,6 +150,101 @@ TEST_EACH(scheduled_task_of_a_lost_proplet_moves_in_one_write, SCHEDULED)
     ck_assert_int_eq(str_equal(plan.status.assigned_proplet, WORLD_PROPLET), !SCHEDULED[_i].moves);
     ck_assert_int_eq(plan.stop, SCHEDULED[_i].started && SCHEDULED[_i].policy != LOST_WAIT);
     ck_assert(plan.action != TASK_START);
+}
+
+/* --- lost attempts --- */
+
+#define NONE (-1) /* no limit, no count */
+
+enum loss { LOSS_OFFLINE, LOSS_DELETED, LOSS_SCALED, LOSS_OFFLINE_STARTED, LOSS_DELETED_STARTED };
+
+static const struct {
+    enum loss loss;
+    enum lost_policy policy;
+    int64_t limit, count, new_count;
+    bool fails;
+} LOSSES[] = {
+    { LOSS_OFFLINE, LOST_RESCHEDULE, NONE, NONE, 1, false },
+    { LOSS_OFFLINE, LOST_RESCHEDULE, NONE, 7, 8, false },
+    { LOSS_OFFLINE, LOST_RESCHEDULE, 2, 1, 2, false },
+    { LOSS_OFFLINE, LOST_RESCHEDULE, 2, 2, 2, true },
+    { LOSS_OFFLINE, LOST_RESCHEDULE, 0, NONE, NONE, true },
+    { LOSS_OFFLINE, LOST_FAIL, 2, NONE, NONE, true },
+    { LOSS_OFFLINE, LOST_WAIT, 0, NONE, NONE, false },
+    { LOSS_DELETED, LOST_RESCHEDULE, 2, 1, 2, false },
+    { LOSS_DELETED, LOST_RESCHEDULE, 2, 2, 2, true },
+    { LOSS_SCALED, LOST_RESCHEDULE, 2, 2, 2, true },
+    { LOSS_OFFLINE_STARTED, LOST_RESCHEDULE, 2, 1, 2, false },
+    { LOSS_OFFLINE_STARTED, LOST_RESCHEDULE, 2, 2, 2, true },
+    { LOSS_DELETED_STARTED, LOST_RESCHEDULE, 2, 1, 2, false },
+    { LOSS_DELETED_STARTED, LOST_RESCHEDULE, 2, 2, 2, true },
+};
+
+static void lose(enum loss loss)
+{
+    if (loss == LOSS_OFFLINE_STARTED || loss == LOSS_DELETED_STARTED) {
+        world_assigned();
+        world_new_leader();
+        world.observed.backlog_drained = true;
+        let_all_fit();
+    } else {
+        world_running();
+    }
+    if (loss == LOSS_OFFLINE || loss == LOSS_OFFLINE_STARTED) {
+        go_offline();
+        world_wait_ms(LOST_MS);
+    } else {
+        world.observed.proplet.exists = false;
+        world.observed.proplet.withdrawn = loss == LOSS_SCALED;
+    }
+}
+
+static struct json_opt_int opt(int64_t value)
+{
+    return (struct json_opt_int){ .set = value != NONE, .value = value == NONE ? 0 : value };
+}
+
+TEST_EACH(a_lost_attempt_counts_and_the_limit_is_final, LOSSES)
+{
+    world.spec->lost_attempts_limit = opt(LOSSES[_i].limit);
+    world.spec->backoff_limit = opt(5); /* it is not asked */
+    world.status->lost_attempt_count = opt(LOSSES[_i].count);
+    lose(LOSSES[_i].loss);
+    choose(LOSSES[_i].policy);
+    struct task_plan plan = world_plan();
+    const struct json_opt_int *count = &plan.status.lost_attempt_count;
+
+    ck_assert_int_eq(count->set ? count->value : NONE, LOSSES[_i].new_count);
+    ck_assert_int_eq(plan.status.phase == TASK_FAILED, LOSSES[_i].fails);
+    if (!LOSSES[_i].fails || LOSSES[_i].policy != LOST_RESCHEDULE)
+        return;
+    ck_assert_str_eq(plan.status.reason, "LostAttemptsExceeded");
+    ck_assert_int_eq(plan.status.failures, 0);
+    ck_assert_int_eq(plan.status.next_retry_us, 0);
+    ck_assert(condition_is(plan.status.conditions, "Failed", CONDITION_TRUE));
+}
+
+/* Neither a start that did not go out nor one that the device began again is lost. */
+TEST(moves_that_lose_nothing_do_not_count)
+{
+    world_assigned();
+    let_all_fit();
+    go_offline();
+    world_wait_ms(LOST_MS);
+    struct task_plan plan = world_plan();
+    ck_assert_int_eq(plan.action, TASK_ASSIGN);
+    ck_assert(!plan.status.lost_attempt_count.set);
+}
+
+TEST(a_fleet_that_is_away_together_loses_nothing)
+{
+    world_running();
+    go_offline();
+    world_wait_ms(LOST_MS);
+    world.observed.proplet.held_until_ms = world.observed.now_ms + 1000;
+    struct task_plan plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert(!plan.status.lost_attempt_count.set);
 }
 
 TEST_GROUP("before and behind the start", world_set_up, world_tear_down);

@@ -25,6 +25,7 @@ TEST_EACH(new_value_restarts_a_finished_task_with_all_counts_of_a_run_at_zero, E
 {
     world.status->device_restarts = (struct json_opt_int){ true, 2 };
     world.status->unconfirmed_attempts = (struct json_opt_int){ true, 1 };
+    world.status->lost_attempt_count = (struct json_opt_int){ true, 1 };
     world_finished(ENDS[_i]);
     world.status->failures = 3;
     ask("now");
@@ -38,6 +39,7 @@ TEST_EACH(new_value_restarts_a_finished_task_with_all_counts_of_a_run_at_zero, E
     ck_assert_int_eq(plan.status.failures, 0);
     ck_assert_int_eq(plan.status.device_restarts.value, 0);
     ck_assert_int_eq(plan.status.unconfirmed_attempts.value, 0);
+    ck_assert(!plan.status.lost_attempt_count.set);
     ck_assert_str_eq(plan.status.observed_restart, "now");
     ck_assert_str_eq(plan.event->reason, "Restarted");
     ck_assert_ptr_null(plan.status.results);

@@ -53,8 +53,18 @@ expect_eq "the one that lives" Running "$(proplet heart .status.phase)"
 device_start two --identity mcu --last-will
 wait_proplet chip Running
 
+# A Proplet may have a time of its own; the others of its channel keep the hour.
+kn patch proplet heart --type=merge -p '{"spec":{"external":{"heartbeatTimeout":"5s"}}}' >/dev/null
+device_say two mute mcu
+device_say one mute quiet
+wait_proplet heart Offline
+expect_eq "the one with the hour" Running "$(proplet chip .status.phase)"
+device_say one unmute quiet
+device_say two unmute mcu
+wait_proplet heart Running
+
 # A restart of the controller turns nobody Offline.
-expect_eq "times that the living one went Offline" 1 "$(event_count heart Offline)"
+expect_eq "times that the living one went Offline" 2 "$(event_count heart Offline)"
 
 # Nor does a broker that is away for twice the threshold: nobody could have been heard.
 controller_stop
@@ -64,4 +74,4 @@ crash broker
 # real time: the outage must last longer than the last-seen threshold of this controller
 observe_for 6
 expect_eq "the living one while nobody can be heard" Running "$(proplet heart .status.phase)"
-expect_eq "times that it went Offline" 1 "$(event_count heart Offline)"
+expect_eq "times that it went Offline" 2 "$(event_count heart Offline)"

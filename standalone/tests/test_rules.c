@@ -64,6 +64,8 @@ static const struct example {
       "{\"spec\":{\"connectionConfig\":{\"clientId\":\"other\"}}}", "{}" },
     { "proplet", ".spec.connectionConfig.mqttTimeout", "must be greater than 0",
       "{\"spec\":{\"connectionConfig\":{\"mqttTimeout\":\"0s\"}}}", NULL },
+    { "proplet", ".spec.external.heartbeatTimeout", "must be from 5s to 24h",
+      "{\"spec\":{\"external\":{\"heartbeatTimeout\":\"4s\"}}}", NULL },
     { "task/status", "", "this change of phase is not allowed",
       "{\"status\":{\"phase\":\"running\"}}", "{\"status\":{\"phase\":\"completed\"}}" },
     { "task/status", "", "a phase that was set cannot be removed", "{\"status\":{}}",

@@ -249,6 +249,20 @@ static const char *absence(struct arena *arena, const struct task_observed *obse
                                                     observed->task.status.assigned_proplet);
 }
 
+/* Its Proplet was deleted, or its pod was scaled away, before the start was confirmed. */
+static void plan_gone(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan)
+{
+    const char *message = task_gone_message(arena, observed);
+    bool may_have_started = task_may_have_started(observed);
+
+    plan->stop = may_have_started && observed->proplet.reachable;
+    if (may_have_started && !task_count_loss(arena, observed, plan, message))
+        return;
+    task_unassign(arena, observed, plan, REASON_OFFLINE, message);
+    plan->requeue_after_ms = 1;
+}
+
 static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
                            struct task_plan *plan)
 {
@@ -276,9 +290,7 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         return;
     }
     if (!observed->proplet.exists) {
-        plan->stop = task_may_have_started(observed) && observed->proplet.reachable;
-        task_unassign(arena, observed, plan, REASON_OFFLINE, task_gone_message(arena, observed));
-        plan->requeue_after_ms = 1;
+        plan_gone(arena, observed, plan);
         return;
     }
     if (!observed->proplet.ready) {

@@ -233,6 +233,25 @@ void task_plan_restart(struct arena *arena, const struct task_observed *observed
 
 /* ---- Proplet gone ---- */
 
+bool task_count_loss(struct arena *arena, const struct task_observed *observed,
+                     struct task_plan *plan, const char *message)
+{
+    const struct json_opt_int *limit = &observed->task.spec.lost_attempts_limit;
+    struct json_opt_int *count = &plan->status.lost_attempt_count;
+
+    if (task_lost_policy(&observed->task.spec) != LOST_RESCHEDULE)
+        return true;
+    if (!limit->set || count->value < limit->value) {
+        *count = (struct json_opt_int){ true, count->value + 1 };
+        return true;
+    }
+    task_fail(
+        arena, observed, plan, REASON_LOST_TOO_OFTEN,
+        arena_printf(arena, "%s, and spec.lostAttemptsLimit is %" PRId64, message, limit->value));
+    plan->status.failures = observed->task.status.failures; /* it is no failure of its own */
+    return false;
+}
+
 const char *task_gone_message(struct arena *arena, const struct task_observed *observed)
 {
     const struct task_status *status = &observed->task.status;
@@ -253,7 +272,7 @@ void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *
     plan->stop = observed->proplet.reachable; /* as long as its finalizer holds it */
     if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
         task_fail(arena, observed, plan, reason, message);
-    else
+    else if (task_count_loss(arena, observed, plan, message))
         task_interrupt(arena, observed, plan, reason, message);
 }
 
@@ -321,7 +340,7 @@ bool task_plan_absence(struct arena *arena, const struct task_observed *observed
     plan->answer = ANSWER_MISSED;
     if (policy == LOST_FAIL)
         task_fail(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
-    else
+    else if (task_count_loss(arena, observed, plan, lost_message(arena, observed)))
         task_interrupt(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
     return true;
 }
@@ -352,6 +371,9 @@ void task_plan_displaced(struct arena *arena, const struct task_observed *observ
         task_fail(arena, observed, plan, REASON_LOST, lost_message(arena, observed));
         return;
     }
+    if (may_have_started && is_lost(observed) &&
+        !task_count_loss(arena, observed, plan, lost_message(arena, observed)))
+        return;
     const struct candidate *chosen = task_pick(arena, observed, &refusal);
     if (chosen)
         task_assign(arena, observed, plan, chosen);

@@ -62,6 +62,10 @@ int64_t task_silent_at_ms(const struct task_observed *observed);
 /* Of a running Task. */
 void task_plan_confirmation(struct arena *arena, const struct task_observed *observed,
                             struct task_plan *plan);
+/* Counts an attempt that was lost, if its Task may go to another Proplet. false: the count is at
+ * spec.lostAttemptsLimit, and the Task has failed with this message; backoffLimit does not count. */
+bool task_count_loss(struct arena *arena, const struct task_observed *observed,
+                     struct task_plan *plan, const char *message);
 /* Why its Proplet, or the pod of it, is not there any more. */
 const char *task_gone_message(struct arena *arena, const struct task_observed *observed);
 void task_plan_deleted_proplet(struct arena *arena, const struct task_observed *observed,

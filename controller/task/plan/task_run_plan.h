@@ -6,7 +6,7 @@
 
 /*
  * A run is all attempts up to a final outcome. status.run counts them from 0; its counts (failures,
- * deviceRestarts, unconfirmedAttempts) begin at zero with each, status.attempt goes on, since
+ * deviceRestarts, unconfirmedAttempts, lostAttemptCount) begin at zero with each, status.attempt goes on, since
  * message ids are made of it. Dependencies are looked at once in a run.
  */
 
