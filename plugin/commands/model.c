@@ -107,4 +107,4 @@ const struct command COMMAND_MODEL =
     COMMAND("model", run, struct settings, OPTIONS, TAKES_FEDERATED,
             "Writes an aggregated model of a FederatedJob to a file.",
             ARGUMENTS(struct settings, objects, "FEDERATEDJOB"),
-            EXAMPLES("model mnist --to model.bin", "model mnist --round mnist-round-3 --to 3.bin"));
+            EXAMPLES("model mnist --to model.bin", "model mnist --round round-3-mnist --to 3.bin"));
