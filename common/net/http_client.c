@@ -80,6 +80,8 @@ static void set_server(CURL *easy, const struct http_client_request *request)
     curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* what was checked is what is asked for */
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->redirects ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_MAXREDIRS, (long)request->redirects);
+    if (request->is_direct)
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
     if (request->only_https)
         curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "https");

@@ -26,6 +26,7 @@ struct http_client_request {
     uint32_t timeout_ms; /* of the whole request; also ends one that stands still */
     unsigned redirects;  /* to https only; 0: a redirect is a reply like others */
     bool only_https;
+    bool is_direct;                                /* proxies of the environment do not count */
     const char *ca_file;                           /* NULL: the system's authorities */
     const struct http_client_signature *signature; /* NULL: not signed */
 };

@@ -261,6 +261,84 @@ kn patch task nightly --type=merge -p '{"spec":{"env":{"PASSWORD":"planted-secre
 { p why task/nightly -o json; p timeline task/nightly -o json; p top tasks -o json; } >"$PART/output"
 ! grep -q planted-secret "$PART/output" || die "a value of env is printed"
 
+# The fleet page, in a browser that notes its address. A server of files stands for a cluster whose leader is a pod, and
+# a script for kubectl, which forwards to the page of this controller.
+ui() { PATH=$PART/bin:$PATH DISPLAY=:0 "$PLUGIN" ui "$@"; }
+program() { # program NAME: its text is on standard input
+    mkdir -p "$PART/bin"
+    cat >"$PART/bin/$1"
+    chmod +x "$PART/bin/$1"
+}
+answer() { # answer PATH JSON
+    mkdir -p "$PART/files/$(dirname "$1")"
+    printf '%s\n' "$2" >"$PART/files/$1"
+}
+leads() { # leads HOLDER TIME
+    answer apis/coordination.k8s.io/v1/namespaces/propeller-system/leases/propeller-controller \
+        "{\"metadata\": {\"name\": \"propeller-controller\"}, \"spec\": {\"holderIdentity\": \"$1\", \"renewTime\": \"$2\", \"leaseDurationSeconds\": 3600}}"
+}
+has_page() { # has_page ADDRESS: of the leader
+    answer api/v1/namespaces/propeller-system/pods/leader \
+        "{\"metadata\": {\"name\": \"leader\"}, \"spec\": {\"containers\": [{\"name\": \"controller\", \"args\": [\"--page-bind-address=$1\"]}]}}"
+}
+kubectl_says() { program kubectl <<<"#!/bin/sh"$'\n'"echo \$\$ >'$PART/kubectl-pid'; echo \"\$*\" >'$PART/kubectl-arguments'; $1"; }
+check_ui() {
+    local port page="http://127.0.0.1:$PAGE_PORT" now
+    program xdg-open <<<"#!/bin/sh"$'\n'"printf '%s\n' \"\$1\" >'$PART/opened'"
+
+    KUBECONFIG=$CLUSTER/admin.kubeconfig ui --url "$page" -o json >"$PART/output" 2>"$PART/errors"
+    jq -e --arg page "$page" '.kind == "Page" and .url == $page' "$PART/output" >/dev/null
+    if has_standalone; then # its kubeconfig has a token
+        expect_eq "status of a login with the token of the address" 204 "$(jq -nR 'input | sub(".*#token="; "") | {token: .}' "$PART/opened" |
+            curl -sS -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d @- "$page/login")"
+        ! grep -qF "$(sed 's/.*#token=//' "$PART/opened")" "$PART/output" "$PART/errors" || die "the token is printed"
+    fi
+    KUBECONFIG=$CLUSTER/admin.kubeconfig ui --url "$page" --no-login 2>"$PART/errors" >/dev/null
+    expect_line opened "^$page\$"
+    expect_line errors '^Log in with '
+    status 2 ui --url file:///etc/passwd
+    KUBECONFIG=$CLUSTER/admin.kubeconfig status 3 ui --url http://127.0.0.1:1
+
+    port=$(free_port)
+    now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+    local cluster=(--server "http://127.0.0.1:$port" --token t)
+    answer version '{"gitVersion": "v1.34.0"}'
+    spawn files "$PYTHON_HOME/bin/python" -m http.server --bind 127.0.0.1 --directory "$PART/files" "$port"
+    wait_for 30 "the server of files" bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
+    status 1 ui "${cluster[@]}"
+    expect_line errors "has no Lease 'propeller-controller'"
+    leads leader_1 2020-01-01T00:00:00Z
+    status 1 ui "${cluster[@]}"
+    expect_line errors 'there is no leader'
+    leads leader_1 "$now"
+    status 1 ui "${cluster[@]}"
+    expect_line errors "the leader 'leader' is no pod"
+    has_page 0
+    status 1 ui "${cluster[@]}"
+    expect_line errors 'start the controller with --page-bind-address'
+    has_page 127.0.0.1:9000
+    status 1 env PATH=/nonexistent "$PLUGIN" ui "${cluster[@]}"
+    expect_line errors "program 'kubectl' is not in .PATH"
+    kubectl_says 'echo error: not today >&2; exit 1'
+    status 3 ui "${cluster[@]}"
+    expect_line errors 'kubectl port-forward has ended: error: not today$'
+    kubectl_says 'echo dial tcp4 127.0.0.1:9000: connect: connection refused >&2'
+    status 1 ui "${cluster[@]}"
+    kubectl_says 'exec tail -f /dev/null'
+    status 124 ui "${cluster[@]}" --timeout 1s
+    kubectl_says "echo 'Forwarding from 127.0.0.1:$PAGE_PORT -> 9000'; exec tail -f /dev/null"
+    rm "$PART/opened"
+    PATH=$PART/bin:$PATH DISPLAY=:0 "$PLUGIN" ui "${cluster[@]}" --port 8000 >"$PART/address" 2>"$PART/errors" &
+    wait_for 30 "the page to be opened" test -s "$PART/opened"
+    kill -TERM $!
+    status 0 wait $!
+    expect_line address "^The fleet page of pod leader is at $page until Ctrl-C\.\$"
+    expect_line opened "^$page/#token=t\$"
+    expect_line kubectl-arguments "^port-forward --server=http://127.0.0.1:$port --token=t --namespace=propeller-system --address=127.0.0.1 pod/leader 8000:9000\$"
+    ! kill -0 "$(<"$PART/kubectl-pid")" 2>/dev/null || die "kubectl goes on"
+}
+operator_in_pods || check_ui
+
 # Ctrl-C: `run --rm` leaves no Task, and a server that does not answer holds up no command.
 interrupted() { # interrupted SECONDS COMMAND...
     local status=0 seconds=$1

@@ -1,11 +1,9 @@
 /* check: whether Propeller is installed and works, as far as the caller may look. */
-#include <string.h>
-
 #include "common/api/kinds.h"
-#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/view/state.h"
+#include "plugin/cli/installation.h"
 #include "plugin/cli/objects.h"
 #include "plugin/commands/commands.h"
 
@@ -15,22 +13,13 @@ struct settings {
 };
 
 static const struct option OPTIONS[] = {
-    { .name = "system-namespace",
-      .type = OPTION_STRING,
-      .offset = offsetof(struct settings, system),
-      .fallback = "propeller-system",
-      .value_name = "NAME",
-      .help = "namespace of the controller" },
+    INSTALLATION_NAMESPACE(struct settings, system),
     COMMON_FLAGS,
 };
 
-#define LEASE "propeller-controller"
 #define OURS "app.kubernetes.io/part-of=propeller"
 #define LONG_WAIT_US (INT64_C(15) * 60 * 1000000)
 #define MAX_NAMED 3
-/* A leader renews its Lease every few seconds. */
-#define RENEWAL_LOOKS 10
-#define RENEWAL_LOOK_MS 1000
 
 struct checking {
     struct session *session;
@@ -168,66 +157,30 @@ static void check_tasks(struct checking *checking)
             arena_printf(session->arena, "%zu, none waits long", json_len(objects)));
 }
 
-static int read_lease(struct checking *checking, const cJSON **ret_spec, int64_t *ret_renewed_us,
-                      struct error *err)
-{
-    struct object_ref ref = { .kind = &KIND_LEASE };
-    const cJSON *lease = NULL;
-
-    if (!kube_name_set(&ref.name, checking->settings->system, LEASE))
-        return error_set(err, ERROR_INVALID, "--system-namespace: the name is too long");
-    int r = object_get(checking->session, &ref, &lease, err);
-    *ret_spec = json_get(lease, "spec");
-    *ret_renewed_us = 0;
-    rfc3339_parse(json_string(json_get(*ret_spec, "renewTime"), ""), ret_renewed_us);
-    return r;
-}
-
-/* Two clocks may differ. So a Lease that looks old is dead only if no one renews it while we look. */
-static bool is_renewed(struct checking *checking, int64_t renewed_us)
-{
-    for (int i = 0; i < RENEWAL_LOOKS; i++) {
-        const cJSON *spec = NULL;
-        int64_t now_us = renewed_us;
-
-        if (session_sleep(checking->session, RENEWAL_LOOK_MS) ||
-            read_lease(checking, &spec, &now_us, NULL) < 0)
-            return false;
-        if (now_us != renewed_us)
-            return true;
-    }
-    return false;
-}
-
 /* The pod that holds the Lease; NULL: there is none. */
 static const char *check_lease(struct checking *checking)
 {
     struct session *session = checking->session;
-    const cJSON *spec = NULL;
+    struct leader leader;
     struct error err = { 0 };
-    int64_t renewed_us = 0;
 
-    if (read_lease(checking, &spec, &renewed_us, &err) < 0) {
+    if (leader_find(session, checking->settings->system, &leader, &err) < 0) {
         say_error(checking, "leader", &err);
         return NULL;
     }
-    const char *holder = json_string(json_get(spec, "holderIdentity"), "");
-    int64_t duration_us = json_int(json_get(spec, "leaseDurationSeconds"), 15) * 1000000;
-    int64_t age_us = session->output.now_us - renewed_us;
-    bool looks_fresh = age_us > -2 * duration_us && age_us < 2 * duration_us;
-    if (!*holder || (!looks_fresh && !is_renewed(checking, renewed_us))) {
+    if (!leader.pod) {
         say(checking, "leader", RESULT_FINDING,
             "no controller renews the Lease: look at the pods of the controller");
         return NULL;
     }
-    const char *pod = arena_strndup(session->arena, holder, strcspn(holder, "_"));
-    say(checking, "leader", RESULT_OK, pod);
-    if (!looks_fresh)
+    say(checking, "leader", RESULT_OK, leader.pod);
+    if (!leader.looks_alive)
         say(checking, "clock", RESULT_FINDING,
-            arena_printf(session->arena, "the clock of this machine is about %lld s %s that of %s",
-                         (long long)((age_us < 0 ? -age_us : age_us) / 1000000),
-                         age_us < 0 ? "behind" : "ahead of", pod));
-    return pod;
+            arena_printf(
+                session->arena, "the clock of this machine is about %lld s %s that of %s",
+                (long long)((leader.age_us < 0 ? -leader.age_us : leader.age_us) / 1000000),
+                leader.age_us < 0 ? "behind" : "ahead of", leader.pod));
+    return leader.pod;
 }
 
 /* The leader's own view of the broker and of its caches, through the API server. */
@@ -281,17 +234,15 @@ static int run(struct session *session, const void *settings, struct error *err)
                                              { .header = "RESULT", .key = "result" },
                                              { .header = "MESSAGE", .key = "message" } };
     struct checking checking = { .session = session, .settings = settings };
-    const char *version = "";
-    int r = session_connect(session, err);
+    bool is_standalone = false;
+    int r = installation_is_standalone(session, &is_standalone, err);
 
-    if (r == 0) /* without an answer there is nothing to check */
-        r = kube_get_text(session->client, session->arena, "/version", &version, err);
-    if (r < 0)
+    if (r < 0) /* without an answer there is nothing to check */
         return r;
 
     cJSON *document = output_document(session->arena, "Check");
     checking.rows = json_set_array(document, "checks");
-    if (strstr(version, "+propeller-standalone"))
+    if (is_standalone)
         say(&checking, "controller", RESULT_OK, "in the standalone server, which answers");
     else
         check_installation(&checking);

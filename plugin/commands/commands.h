@@ -19,6 +19,7 @@ extern const struct command COMMAND_SUSPEND;
 extern const struct command COMMAND_RESUME;
 extern const struct command COMMAND_RESTART;
 extern const struct command COMMAND_CHECK;
+extern const struct command COMMAND_UI;
 extern const struct command COMMAND_EXPLAIN;
 extern const struct command COMMAND_VERSION;
 extern const struct command COMMAND_COMPLETION;
