@@ -261,6 +261,15 @@ static bool has_display(void)
     return !str_is_empty(getenv("DISPLAY")) || !str_is_empty(getenv("WAYLAND_DISPLAY"));
 }
 
+/* By a flag or by the kubeconfig. */
+static bool acts_as_another(const struct session *session)
+{
+    size_t len = 0;
+
+    (void)kube_config_headers(session->config, &len);
+    return len > 0;
+}
+
 /* The token with which the page shall log in, freed by the caller; NULL: the viewer logs in. Another identity (--as) has
  * no token, and pages of other machines get none. */
 static char *find_token(struct ui *ui)
@@ -270,7 +279,7 @@ static char *find_token(struct ui *ui)
     char *token = NULL;
     uint32_t life_s;
 
-    if (ui->settings->no_login || session->flags->as || !ui_url_is_loopback(ui->url))
+    if (ui->settings->no_login || acts_as_another(session) || !ui_url_is_loopback(ui->url))
         return NULL;
     if (kube_config_token(session->config, &token, NULL) < 0)
         return NULL;
@@ -318,8 +327,8 @@ static void print_hint(const struct ui *ui)
     const struct kube_config *config = ui->session->config;
     CLEANUP(free_secretp) char *token = NULL;
 
-    if (!ui->session->flags->as && kube_config_token(ui->session->config, &token, NULL) == 0 &&
-        token)
+    if (!acts_as_another(ui->session) &&
+        kube_config_token(ui->session->config, &token, NULL) == 0 && token)
         output_line(stderr, "Log in with the bearer token %s.",
                     ui->session->flags->token
                         ? "of --token"
