@@ -189,6 +189,17 @@ static bool beats(struct feed *feed, struct arena *arena, const char **ret, size
     return true;
 }
 
+/* An API server that does not answer changes nothing: the last answer counts, or `unknown` if there was none. */
+static bool may_list(struct feed *feed, size_t list, bool unknown)
+{
+    bool may = unknown;
+    struct error err = { 0 };
+
+    if (viewer_may(feed->viewer, PAGE_LIST[list].kind, feed->ns, &may, &err) < 0)
+        return may || unknown;
+    return may;
+}
+
 /* false: they are as they were. */
 static bool counts(struct feed *feed, struct arena *arena, const char **ret, size_t *ret_len)
 {
@@ -196,6 +207,10 @@ static bool counts(struct feed *feed, struct arena *arena, const char **ret, siz
     char digest[SHA256_HEX_LEN];
 
     feed->feeds->options.count(feed->feeds->options.ctx, arena, feed->ns, data);
+    for (size_t i = 0; i < PAGE_LISTS; i++) {
+        if (!may_list(feed, i, false))
+            json_remove_path(data, arena_printf(arena, "kinds.%s", PAGE_LIST[i].kind->plural));
+    }
     event(arena, "counts", data, ret, ret_len);
     if (str_equal(sha256_hex(*ret, *ret_len, digest), feed->counted))
         return false;
@@ -206,16 +221,10 @@ static bool counts(struct feed *feed, struct arena *arena, const char **ret, siz
 /* Why it may not go on; NULL: it may. */
 static const char *objection(struct feed *feed)
 {
-    bool may = true;
-    struct error err = { 0 };
+    bool may = feed->list != FEED_FLEET && may_list(feed, feed->list, true);
 
-    for (size_t i = 0; may && i < PAGE_LISTS; i++) {
-        if (i != feed->list && feed->list != FEED_FLEET)
-            continue;
-        /* An API server that does not answer ends nothing: what was allowed a minute ago still is. */
-        if (viewer_may(feed->viewer, PAGE_LIST[i].kind, feed->ns, &may, &err) < 0)
-            may = true;
-    }
+    for (size_t i = 0; feed->list == FEED_FLEET && i < PAGE_LISTS && !may; i++)
+        may = may_list(feed, i, true);
     if (viewer_has_ended(feed->viewer))
         return "the login has ended";
     return may ? NULL : "you may not list these objects any more";
@@ -352,15 +361,19 @@ void feeds_destroy(struct feeds *feeds)
 static struct feed **find_place(struct feeds *feeds, const struct viewer *viewer)
 {
     struct feed **place = NULL;
-    size_t own = 0;
+    size_t own = 0, of_user = 0;
 
     for (size_t i = 0; i < FEEDS_MAX; i++) {
-        if (!feeds->items[i])
+        const struct feed *feed = feeds->items[i];
+
+        if (!feed) {
             place = &feeds->items[i];
-        else
-            own += feeds->items[i]->viewer == viewer;
+            continue;
+        }
+        own += feed->viewer == viewer;
+        of_user += str_equal(viewer_name(feed->viewer), viewer_name(viewer));
     }
-    return own < FEEDS_OF_A_VIEWER ? place : NULL;
+    return own < FEEDS_OF_A_VIEWER && of_user < FEEDS_OF_A_USER ? place : NULL;
 }
 
 const struct http_stream *feed_open(struct feeds *feeds, struct arena *arena, struct viewer *viewer,

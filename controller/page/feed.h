@@ -5,7 +5,7 @@
  *   snapshot   {"rows":[…]}               replaces everything that the browser has
  *   change     {"rows":[…],"gone":[…]}    what changed in FEED_GATHER_MS
  *   beat       {"ns/name": seconds,…}     Proplets: the last heartbeat as the leader hears it, since the epoch
- *   counts     {kind: {phase: number}}    the list "fleet": numbers alone, with "leader", "broker" and others
+ *   counts     {"kinds": {kind: {phase: number}},…}   the list "fleet": numbers of the kinds that the viewer may list
  *   end        {"why": text}              the login or the right is gone; the stream ends
  *   ping       {}                         every FEED_PING_MS
  *
@@ -23,6 +23,7 @@
 
 #define FEEDS_MAX 64
 #define FEEDS_OF_A_VIEWER 4
+#define FEEDS_OF_A_USER 16 /* of all logins of one user */
 #define FEED_GATHER_MS 500
 #define FEED_COUNTS_MS 2000
 #define FEED_BEAT_MS 5000

@@ -14,7 +14,7 @@
 #include "controller/page/files.h"
 #include "controller/page/guard.h"
 
-#define COOKIE "propeller="
+#define COOKIE "propeller-"
 #define MAX_CONNECTIONS (FEEDS_MAX + 64)
 #define MAX_BODY (VIEWER_MAX_TOKEN + 256)
 #define REQUEST_TIMEOUT_MS 30000
@@ -60,12 +60,15 @@ static void refuse(struct call *call, int status, const char *why)
     answer_json(call, status, document);
 }
 
-/* An error of the API server as a status of this one. */
+/* An error of the API server as a status of this one. A token that it does not accept any more has ended the login. */
 static void refuse_error(struct call *call, const struct error *err)
 {
     int status = err->code == ERROR_NOT_FOUND ? 404 : err->code == ERROR_FORBIDDEN ? 403 : 502;
 
-    refuse(call, status, err->message);
+    if (viewer_has_ended(call->viewer))
+        refuse(call, 401, "log in again");
+    else
+        refuse(call, status, err->message);
 }
 
 /* --- the request --- */
@@ -87,14 +90,26 @@ static const char *parameter(const struct call *call, const char *name)
     return NULL;
 }
 
+/* "propeller-8082=". Browsers send a cookie to all ports of a host, and a viewer may look at two clusters at once. */
+static const char *cookie_name(const struct call *call)
+{
+    const char *host = http_request_header(call->request, "Host");
+    const char *colon = host ? strrchr(host, ':') : NULL;
+    size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+
+    return arena_printf(call->arena, COOKIE "%.*s=", (int)(digits < 5 ? digits : 5),
+                        colon ? colon + 1 : "");
+}
+
 static const char *cookie_of(const struct call *call)
 {
+    const char *name = cookie_name(call);
     const char *header = http_request_header(call->request, "Cookie");
-    const char *at = header ? strstr(header, COOKIE) : NULL;
+    const char *at = header ? strstr(header, name) : NULL;
 
     if (!at || (at != header && !strchr("; ", at[-1])))
         return NULL;
-    at += strlen(COOKIE);
+    at += strlen(name);
     return arena_strndup(call->arena, at, strcspn(at, "; "));
 }
 
@@ -156,8 +171,8 @@ static void login(struct call *call)
         answer_text(call, 204, NULL, NULL, 0);
         call->extra = (struct http_header){
             "Set-Cookie",
-            arena_printf(call->arena, COOKIE "%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld",
-                         cookie, (long long)(VIEWER_LIFE_MS / 1000))
+            arena_printf(call->arena, "%s%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld",
+                         cookie_name(call), cookie, (long long)(VIEWER_LIFE_MS / 1000))
         };
     }
 }
@@ -166,7 +181,9 @@ static void logout(struct call *call)
 {
     viewers_logout(call->page->options.viewers, call->viewer);
     answer_text(call, 204, NULL, NULL, 0);
-    call->extra = (struct http_header){ "Set-Cookie", COOKIE "; Path=/; Max-Age=0" };
+    call->extra =
+        (struct http_header){ "Set-Cookie", arena_printf(call->arena, "%s; Path=/; Max-Age=0",
+                                                         cookie_name(call)) };
 }
 
 static void me(struct call *call)
@@ -190,6 +207,21 @@ static void me(struct call *call)
 
 /* --- feeds --- */
 
+/* The overview has the kinds that the viewer may see; false: refused, as that is none of them. */
+static bool may_see_any(struct call *call, const char *ns)
+{
+    struct error err;
+    bool may = false;
+
+    for (size_t i = 0; i < PAGE_LISTS && !may; i++) {
+        if (viewer_may(call->viewer, PAGE_LIST[i].kind, ns, &may, &err) < 0) {
+            refuse_error(call, &err);
+            return false;
+        }
+    }
+    return may || may_see(call, PAGE_LIST[0].kind, ns);
+}
+
 static void stream(struct call *call)
 {
     const char *name = parameter(call, "list"), *ns = NULL;
@@ -202,10 +234,8 @@ static void stream(struct call *call)
     }
     if (!read_ns(call, &ns))
         return;
-    for (size_t i = is_fleet ? 0 : list; i < (is_fleet ? PAGE_LISTS : list + 1); i++) {
-        if (!may_see(call, PAGE_LIST[i].kind, ns))
-            return;
-    }
+    if (!(is_fleet ? may_see_any(call, ns) : may_see(call, PAGE_LIST[list].kind, ns)))
+        return;
     const struct http_stream *feed =
         feed_open(call->page->options.feeds, call->arena, call->viewer, list, ns);
     if (!feed) {
@@ -332,7 +362,9 @@ static void add_children(struct call *call, size_t list, const cJSON *object, cJ
     for (size_t i = 0; i < children.len && json_len(rows) < PAGE_MAX_CHILDREN; i++) {
         const cJSON *json = kube_object_json(call->arena, children.items[i]);
 
-        if (has_rounds && !str_equal(kube_controller_uid(json), kube_uid(object)))
+        /* a user of another namespace may write any owner into a Task */
+        if (!str_equal(children.items[i]->ns, ns) ||
+            (has_rounds && !str_equal(kube_controller_uid(json), kube_uid(object))))
             continue;
         cJSON *row = json_add_object(rows);
         page_row(PAGE_LIST[of].kind, json, row);
@@ -406,6 +438,18 @@ static void answer_route(struct call *call)
         refuse(call, 404, "there is no such page");
 }
 
+/* A person who follows a link on another site, in a chat or a runbook. The file has no data, and the browser sends no
+ * cookie with this request. */
+static bool is_link_to_a_file(const struct http_server_request *request)
+{
+    struct page_file file;
+
+    return str_equal(request->method, "GET") &&
+           str_equal(http_request_header(request, "Sec-Fetch-Mode"), "navigate") &&
+           str_equal(http_request_header(request, "Sec-Fetch-Dest"), "document") &&
+           page_file_find(request->path, &file);
+}
+
 static void handle(void *ctx, struct arena *arena, const struct http_server_request *request,
                    struct http_server_reply *ret)
 {
@@ -415,7 +459,8 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
     if (!page_host_is_known(http_request_header(request, "Host"), page->options.hosts,
                             page->options.host_count)) {
         refuse(&call, 403, "this name of the server is not known: --page-host allows further ones");
-    } else if (!page_site_is_own(http_request_header(request, "Sec-Fetch-Site"))) {
+    } else if (!page_site_is_own(http_request_header(request, "Sec-Fetch-Site")) &&
+               !is_link_to_a_file(request)) {
         refuse(&call, 403, "pages of other sites may not ask this one");
     } else {
         const char *cookie = cookie_of(&call);

@@ -29,6 +29,8 @@ struct right {
 };
 
 struct viewer {
+    struct viewers *of;
+    struct viewer *previous, *next; /* all that live, with the lock of the viewers */
     atomic_uint references;
     char cookie_hash[SHA256_HEX_LEN];
     char *token;
@@ -51,6 +53,9 @@ struct viewers {
     struct kube_config *config;
     const struct clock *clock;
     pthread_mutex_t lock; /* of the members below */
+    struct viewer
+        *living; /* also those that log in, and those whose login is over and that still ask */
+    bool is_canceled;
     struct viewer *items[VIEWERS_MAX];
     int64_t failed_ms[VIEWERS_FAILED_LOGINS]; /* a ring of the last ones; 0: none */
     size_t next_failed;
@@ -78,10 +83,41 @@ struct viewer *viewer_ref(struct viewer *viewer)
     return viewer;
 }
 
+static void enlist(struct viewer *viewer)
+{
+    struct viewers *viewers = viewer->of;
+
+    pthread_mutex_lock(&viewers->lock);
+    viewer->next = viewers->living;
+    if (viewer->next)
+        viewer->next->previous = viewer;
+    viewers->living = viewer;
+    if (viewers->is_canceled)
+        kube_client_cancel(viewer->client);
+    pthread_mutex_unlock(&viewers->lock);
+}
+
+/* One that was never listed is none's neighbour. */
+static void unlist(struct viewer *viewer)
+{
+    struct viewers *viewers = viewer->of;
+
+    pthread_mutex_lock(&viewers->lock);
+    if (viewers->living == viewer)
+        viewers->living = viewer->next;
+    if (viewer->previous)
+        viewer->previous->next = viewer->next;
+    if (viewer->next)
+        viewer->next->previous = viewer->previous;
+    pthread_mutex_unlock(&viewers->lock);
+}
+
+/* Not with the lock of the viewers. */
 void viewer_unref(struct viewer *viewer)
 {
     if (!viewer || atomic_fetch_sub(&viewer->references, 1) != 1)
         return;
+    unlist(viewer);
     kube_client_destroy(viewer->client);
     kube_config_destroy(viewer->config);
     if (viewer->api)
@@ -265,10 +301,9 @@ void viewers_destroy(struct viewers *viewers)
 void viewers_cancel(struct viewers *viewers)
 {
     pthread_mutex_lock(&viewers->lock);
-    for (size_t i = 0; i < VIEWERS_MAX; i++) {
-        if (viewers->items[i])
-            kube_client_cancel(viewers->items[i]->client);
-    }
+    viewers->is_canceled = true;
+    for (struct viewer *viewer = viewers->living; viewer; viewer = viewer->next)
+        kube_client_cancel(viewer->client);
     pthread_mutex_unlock(&viewers->lock);
 }
 
@@ -291,26 +326,40 @@ static void note_failure(struct viewers *viewers, int64_t now_ms)
     pthread_mutex_unlock(&viewers->lock);
 }
 
-/* With the lock: a place that is free, or that of one whose login is over, or of the one idle longest. */
-static struct viewer **find_place(struct viewers *viewers, int64_t now_ms)
+static struct viewer **idler(struct viewer **a, struct viewer **b)
 {
-    struct viewer **oldest = &viewers->items[0];
+    return !a || atomic_load(&(*b)->used_ms) < atomic_load(&(*a)->used_ms) ? b : a;
+}
+
+/* With the lock: a place that is free, or whose login is over. Else that of the one idle longest, among those of this
+ * user if the user has too many. */
+static struct viewer **find_place(struct viewers *viewers, const char *name, int64_t now_ms)
+{
+    struct viewer **free_place = NULL, **idlest = NULL, **own = NULL;
+    size_t own_count = 0;
 
     for (size_t i = 0; i < VIEWERS_MAX; i++) {
         struct viewer **item = &viewers->items[i];
 
-        if (!*item || is_over(*item, now_ms))
-            return item;
-        if (atomic_load(&(*item)->used_ms) < atomic_load(&(*oldest)->used_ms))
-            oldest = item;
+        if (!*item || is_over(*item, now_ms)) {
+            free_place = item;
+            continue;
+        }
+        idlest = idler(idlest, item);
+        if (str_equal((*item)->name, name)) {
+            own = idler(own, item);
+            own_count++;
+        }
     }
-    return oldest;
+    if (own_count >= VIEWERS_OF_A_USER)
+        return own;
+    return free_place ? free_place : idlest;
 }
 
 static void add(struct viewers *viewers, struct viewer *viewer, int64_t now_ms)
 {
     pthread_mutex_lock(&viewers->lock);
-    struct viewer **place = find_place(viewers, now_ms);
+    struct viewer **place = find_place(viewers, viewer->name, now_ms);
     struct viewer *before = *place;
     *place = viewer;
     pthread_mutex_unlock(&viewers->lock);
@@ -349,7 +398,10 @@ int viewers_login(struct viewers *viewers, const char *token, char ret[static VI
     viewer->token = xstrdup(token);
     viewer->began_ms = now_ms;
     atomic_init(&viewer->used_ms, now_ms);
+    viewer->of = viewers;
     int r = connect_viewer(viewer, viewers->config, err);
+    if (r == 0)
+        enlist(viewer);
     if (r == 0)
         r = ask_name(viewer, err);
     if (r == -ERROR_FORBIDDEN)
@@ -382,13 +434,16 @@ struct viewer *viewers_find(struct viewers *viewers, const char *cookie)
 
 void viewers_logout(struct viewers *viewers, struct viewer *viewer)
 {
+    bool was_listed = false;
+
     atomic_store(&viewer->has_ended, true);
     pthread_mutex_lock(&viewers->lock);
-    for (size_t i = 0; i < VIEWERS_MAX; i++) {
-        if (viewers->items[i] != viewer)
-            continue;
-        viewers->items[i] = NULL;
-        viewer_unref(viewer);
+    for (size_t i = 0; i < VIEWERS_MAX && !was_listed; i++) {
+        was_listed = viewers->items[i] == viewer;
+        if (was_listed)
+            viewers->items[i] = NULL;
     }
     pthread_mutex_unlock(&viewers->lock);
+    if (was_listed)
+        viewer_unref(viewer);
 }

@@ -15,7 +15,8 @@
 #include "common/base/clock.h"
 #include "common/kube/client.h"
 
-#define VIEWERS_MAX 64 /* the one that was idle longest makes room */
+#define VIEWERS_MAX 64       /* the one that was idle longest makes room */
+#define VIEWERS_OF_A_USER 16 /* likewise among the logins of this user */
 #define VIEWER_LIFE_MS INT64_C(43200000)
 #define VIEWER_IDLE_MS INT64_C(1800000)
 #define VIEWER_RIGHTS_MS INT64_C(60000)
@@ -33,7 +34,7 @@ struct viewer;
 /* config and clock are borrowed. */
 struct viewers *viewers_create(struct kube_config *config, const struct clock *clock);
 void viewers_destroy(struct viewers *viewers); /* no reference is left; NULL is fine */
-/* Requests of viewers under way end, and later ones fail. */
+/* Requests of viewers under way end, those of logins too, and later ones fail. */
 void viewers_cancel(struct viewers *viewers);
 
 /*

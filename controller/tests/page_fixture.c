@@ -22,11 +22,12 @@ static struct fleet *fleet;
 static const char *answer(struct arena *scratch, const struct guest *guest,
                           const struct http_request *request, int *status)
 {
-    bool is_good = str_equal(guest->token, "good");
+    bool is_good = str_has_prefix(guest->token, "good");
+    bool has_tasks = str_equal(guest->token, "tasks");
     const cJSON *review = NULL;
 
     *status = 201;
-    if (page_fixture.is_revoked || !(is_good || str_equal(guest->token, "lab"))) {
+    if (page_fixture.is_revoked || !(is_good || has_tasks || str_equal(guest->token, "lab"))) {
         *status = 401;
         return "{}";
     }
@@ -38,8 +39,10 @@ static const char *answer(struct arena *scratch, const struct guest *guest,
         review = parsed(scratch, request->body);
         const char *ns =
             json_string(json_path(review, "spec", "resourceAttributes", "namespace", NULL), "");
-        return is_good || str_equal(ns, "lab") ? "{\"status\":{\"allowed\":true}}"
-                                               : "{\"status\":{\"allowed\":false}}";
+        const char *plural =
+            json_string(json_path(review, "spec", "resourceAttributes", "resource", NULL), "");
+        bool may = has_tasks ? str_equal(plural, "tasks") : is_good || str_equal(ns, "lab");
+        return may ? "{\"status\":{\"allowed\":true}}" : "{\"status\":{\"allowed\":false}}";
     }
     *status = 200;
     if (strstr(request->path, "/events"))
@@ -55,6 +58,8 @@ static int roundtrip(void *ctx, struct arena *scratch, const struct http_request
 {
     if (page_fixture.is_away)
         return error_set(err, ERROR_UNAVAILABLE, "the test took it away");
+    if (page_fixture.cancels)
+        viewers_cancel(page_fixture.viewers);
     *ret = (struct http_response){ 0 };
     ret->body = answer(scratch, ctx, request, &ret->status);
     ret->body_len = strlen(ret->body);
@@ -76,7 +81,11 @@ static void leave(struct kube_in_process *api UNUSED)
 
 static void count(void *ctx UNUSED, struct arena *scratch UNUSED, const char *ns, cJSON *ret)
 {
+    cJSON *kinds = json_set_object(ret, "kinds");
+
     json_set_string(ret, "of", ns ? ns : "all");
+    json_set_int(json_set_object(kinds, "proplets"), "Running", 2);
+    json_set_int(json_set_object(kinds, "tasks"), "pending", 3);
 }
 
 void page_set_up(void)

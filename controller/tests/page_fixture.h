@@ -1,5 +1,6 @@
-/* The page on caches that the test fills, and an API server that is one function: it knows the tokens "good", which may
- * list everything, and "lab", which may list in the namespace "lab" alone. */
+/* The page on caches that the test fills, and an API server that is one function: it knows the tokens "good", "good-2" and
+ * so on, which may list everything, "lab", which may list in the namespace "lab" alone, and "tasks", which may list
+ * Tasks alone. */
 #pragma once
 
 #include "common/tests/arena_fixture.h"
@@ -18,6 +19,7 @@ struct page_fixture {
     const char *events; /* the items of the list of Events; NULL: none */
     bool is_away;       /* the API server does not answer */
     bool is_revoked;    /* no token counts any more */
+    bool cancels;       /* the requests of viewers are canceled while one is under way */
     unsigned reviews;   /* SelfSubjectAccessReviews that were asked */
 };
 extern struct page_fixture page_fixture;

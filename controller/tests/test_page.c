@@ -169,10 +169,41 @@ TEST(a_feed_ends_with_the_token_and_lives_through_an_outage)
 TEST(the_fleet_is_sent_when_it_is_another_one)
 {
     open_feed("good", FEED_FLEET, NULL);
-    ck_assert_str_eq(next(), "event: counts\ndata: {\"of\":\"all\"}");
+    ck_assert_str_eq(next(),
+                     "event: counts\ndata: {\"kinds\":{\"proplets\":{\"Running\":2},\"tasks\":"
+                     "{\"pending\":3}},\"of\":\"all\"}");
     fake_clock_advance(&page_fixture.clock, FEED_COUNTS_MS);
     ck_assert_str_eq(next(), "");
     close_feed();
+}
+
+TEST(the_fleet_has_the_kinds_that_the_viewer_may_list)
+{
+    open_feed("tasks", FEED_FLEET, NULL);
+    ck_assert_str_eq(next(),
+                     "event: counts\ndata: {\"kinds\":{\"tasks\":{\"pending\":3}},\"of\":\"all\"}");
+    close_feed();
+}
+
+TEST(a_user_with_many_logins_leaves_feeds_for_others)
+{
+    const struct http_stream *feeds[FEEDS_OF_A_USER];
+    struct viewer *logins[FEEDS_OF_A_USER / FEEDS_OF_A_VIEWER + 1];
+
+    for (size_t i = 0; i < ARRAY_LEN(logins); i++)
+        logins[i] = page_login("good");
+    for (size_t i = 0; i < FEEDS_OF_A_USER; i++) {
+        feeds[i] = feed_open(page_fixture.feeds, arena, logins[i / FEEDS_OF_A_VIEWER], 0, NULL);
+        ck_assert_ptr_nonnull(feeds[i]);
+    }
+    ck_assert_ptr_null(
+        feed_open(page_fixture.feeds, arena, logins[ARRAY_LEN(logins) - 1], 0, NULL));
+    open_feed("good-2", 0, NULL);
+    close_feed();
+    for (size_t i = 0; i < FEEDS_OF_A_USER; i++)
+        feeds[i]->close(feeds[i]->ctx);
+    for (size_t i = 0; i < ARRAY_LEN(logins); i++)
+        viewer_unref(logins[i]);
 }
 
 TEST(a_viewer_has_four_feeds_at_most)
@@ -261,6 +292,36 @@ TEST(other_hosts_and_sites_get_nothing)
     expect_status(answer("GET /", OWN "Sec-Fetch-Site: cross-site\r\n", ""), 403);
 }
 
+#define LINK OWN "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: "
+
+TEST(a_link_on_another_site_opens_the_page_and_no_data)
+{
+    expect_status(answer("GET /", LINK "document\r\n", ""), 200);
+    expect_status(answer("GET /", LINK "iframe\r\n", ""), 403);
+    expect_status(answer("GET /api/me", LINK "document\r\n", ""), 403);
+    expect_status(answer("POST /login", LINK "document\r\n" JSON, "{\"token\":\"good\"}"), 403);
+}
+
+/* Two tunnels to two clusters, in one browser. */
+TEST(each_port_has_a_cookie_of_its_own)
+{
+    const char *text =
+        answer("POST /login", "Host: localhost:8082\r\n" JSON, "{\"token\":\"good\"}");
+    const char *at = strstr(text, "Set-Cookie: ");
+
+    ck_assert_msg(at && str_has_prefix(at, "Set-Cookie: propeller-8082="), "%s", text);
+    const char *cookie = arena_strndup(arena, at + 12, strcspn(at + 12, ";"));
+    expect_status(
+        answer(
+            "GET /api/me",
+            arena_printf(arena, "Host: localhost:8082\r\nCookie: propeller-8083=x; %s\r\n", cookie),
+            ""),
+        200);
+    expect_status(answer("GET /api/me",
+                         arena_printf(arena, "Host: localhost:8083\r\nCookie: %s\r\n", cookie), ""),
+                  401);
+}
+
 TEST(only_a_login_opens_the_data)
 {
     static const char *const PATHS[] = { "/api/me", "/api/stream?list=tasks", "/api/events",
@@ -268,7 +329,7 @@ TEST(only_a_login_opens_the_data)
 
     for (size_t i = 0; i < ARRAY_LEN(PATHS); i++)
         expect_status(answer(arena_printf(arena, "GET %s", PATHS[i]), OWN, ""), 401);
-    expect_status(answer("GET /api/me", OWN "Cookie: propeller=guessed\r\n", ""), 401);
+    expect_status(answer("GET /api/me", OWN "Cookie: propeller-=guessed\r\n", ""), 401);
     expect_status(answer("POST /login", OWN JSON, "{\"token\":\"bad\"}"), 401);
     expect_status(answer("POST /login", OWN, "{\"token\":\"good\"}"), 400);
     expect_status(answer("GET /login", OWN, ""), 405);
@@ -314,6 +375,33 @@ TEST(details_come_with_why_and_what_happened)
     ck_assert_ptr_nonnull(strstr(text, "\"what\":\"Seen\""));
     ck_assert_ptr_null(strstr(text, "Foreign"));
     ck_assert_ptr_null(strstr(text, "planted"));
+}
+
+/* Users of another namespace may write any owner into their Tasks. */
+TEST(a_job_has_the_tasks_of_its_namespace_alone)
+{
+    static const char FORMAT[] = "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"u-%"
+                                 "s\",\"resourceVersion\":\"1\","
+                                 "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
+                                 "\"PropellerJob\",\"name\":\"job\",\"uid\":"
+                                 "\"u-job\",\"controller\":true}]},\"spec\":{\"name\":\"a\"}}";
+    const char *own = log_in("good");
+
+    page_put("tasks", arena_printf(arena, FORMAT, "own", "lab", "own"));
+    page_put("tasks", arena_printf(arena, FORMAT, "foreign", "elsewhere", "foreign"));
+    page_fixture.object = "{\"kind\":\"PropellerJob\",\"metadata\":{\"name\":\"job\",\"namespace\":"
+                          "\"lab\",\"uid\":\"u-job\"}}";
+    const char *text = answer("GET /api/object?list=jobs&ns=lab&name=job", own, "");
+    expect_status(text, 200);
+    ck_assert_msg(strstr(text, "\"name\":\"own\"") && !strstr(text, "foreign"), "%s", text);
+}
+
+TEST(a_token_that_counts_no_more_ends_the_login)
+{
+    const char *own = log_in("good");
+
+    page_fixture.is_revoked = true;
+    expect_status(answer("GET /api/object?list=tasks&ns=lab&name=one", own, ""), 401);
 }
 
 TEST(a_logout_closes_the_data)

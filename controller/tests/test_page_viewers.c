@@ -140,10 +140,52 @@ TEST(one_login_more_than_there_is_room_for_ends_the_one_that_was_idle_longest)
     for (int i = 0; i < VIEWERS_MAX; i++) {
         fake_clock_advance(&page_fixture.clock, 1);
         viewer_unref(last);
-        last = page_login("good");
+        last = page_login(arena_printf(arena, "good-%d", i));
     }
     ck_assert(viewer_has_ended(first));
     ck_assert(!viewer_has_ended(last));
     viewer_unref(first);
     viewer_unref(last);
+}
+
+TEST(logins_of_one_user_do_not_end_those_of_others)
+{
+    struct viewer *other = page_login("good"), *first = page_login("lab"), *last = NULL;
+
+    for (int i = 0; i < VIEWERS_OF_A_USER; i++) {
+        fake_clock_advance(&page_fixture.clock, 1);
+        viewer_unref(last);
+        last = page_login("lab");
+    }
+    ck_assert(viewer_has_ended(first));
+    ck_assert(!viewer_has_ended(last));
+    ck_assert(!viewer_has_ended(other));
+    viewer_unref(other);
+    viewer_unref(first);
+    viewer_unref(last);
+}
+
+/* Neither the end of the process nor that of the login waits for an API server that is slow. */
+TEST(a_login_under_way_is_canceled_too)
+{
+    bool may = false;
+
+    page_fixture.cancels = true;
+    struct viewer *viewer = page_login("good");
+    ck_assert_int_eq(viewer_may(viewer, &KIND_TASK, NULL, &may, &err), -ERROR_CANCELED);
+    viewer_unref(viewer);
+
+    char cookie[VIEWER_COOKIE_LEN];
+    ck_assert_int_eq(viewers_login(page_fixture.viewers, "good", cookie, &err), -ERROR_CANCELED);
+}
+
+TEST(a_login_that_is_over_and_still_asks_is_canceled_too)
+{
+    struct viewer *viewer = page_login("good");
+    bool may = false;
+
+    viewers_logout(page_fixture.viewers, viewer);
+    viewers_cancel(page_fixture.viewers);
+    ck_assert_int_eq(viewer_may(viewer, &KIND_TASK, NULL, &may, &err), -ERROR_CANCELED);
+    viewer_unref(viewer);
 }

@@ -4,11 +4,16 @@ import { html, render, useEffect, useRef, useState } from "/vendor/preact.js";
 import { VIEWS, NAV } from "/views.js";
 
 const RETRY_MS = 2000;
+/* The server says something every 15 seconds. A machine that slept keeps a connection that is dead. */
+const SILENCE_MS = 45000;
 
 /* "#/tasks?phase=failed" -> {path: ["tasks"], query} */
 function route() {
-  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { path: path ? path.split("/").map(decodeURIComponent) : ["fleet"], query: new URLSearchParams(query || "") };
+  const [text, query] = location.hash.replace(/^#\/?/, "").split("?");
+  let path;
+  try { path = text.split("/").map(decodeURIComponent); } catch { path = [""]; } /* a link that was cut */
+  if (path[0] === "rounds" && path.length < 3) path = ["federated"]; /* rounds are listed with their job */
+  return { path: path[0] ? path : ["fleet"], query: new URLSearchParams(query || "") };
 }
 
 async function ask(path, options) {
@@ -22,12 +27,13 @@ async function ask(path, options) {
 function useFeed(list, ns, onEnd) {
   const [state, setState] = useState({ rows: new Map(), beats: {}, counts: null, ready: false, live: false, error: "" });
   useEffect(() => {
-    let source, timer, closed = false;
+    let source, timer, heard, closed = false;
     let rows = new Map(), beats = {};
     const key = (row) => `${row.ns}/${row.name}`;
     const show = (more) => setState((old) => ({ ...old, rows, beats, ready: true, live: true, error: "", ...more }));
-    const on = (name, take) => source.addEventListener(name, (event) => take(JSON.parse(event.data)));
+    const on = (name, take) => source.addEventListener(name, (event) => { heard = Date.now(); take(JSON.parse(event.data)); });
     const open = () => {
+      heard = Date.now();
       source = new EventSource(`/api/stream?list=${list}${ns ? `&ns=${ns}` : ""}`);
       on("snapshot", (data) => { rows = new Map(data.rows.map((row) => [key(row), row])); show(); });
       on("change", (data) => {
@@ -38,6 +44,7 @@ function useFeed(list, ns, onEnd) {
       });
       on("beat", (data) => { beats = { ...beats, ...data }; show(); });
       on("counts", (data) => show({ counts: data }));
+      on("ping", () => {});
       on("end", (data) => { closed = true; source.close(); onEnd(data.why); });
       source.onerror = async () => {
         setState((old) => ({ ...old, live: false }));
@@ -57,7 +64,13 @@ function useFeed(list, ns, onEnd) {
     };
     setState({ rows, beats, counts: null, ready: false, live: false, error: "" });
     open();
-    return () => { closed = true; clearTimeout(timer); source.close(); };
+    const watchdog = setInterval(() => {
+      if (closed || source.readyState === EventSource.CLOSED || Date.now() - heard < SILENCE_MS) return;
+      source.close();
+      setState((old) => ({ ...old, live: false }));
+      open();
+    }, SILENCE_MS / 9);
+    return () => { closed = true; clearTimeout(timer); clearInterval(watchdog); source.close(); };
   }, [list, ns]);
   return state;
 }

@@ -22,6 +22,8 @@ function span(seconds) {
   if (s < 7200) return `${Math.floor(s / 60)}m`;
   return s < 172800 ? `${Math.floor(s / 3600)}h` : `${Math.floor(s / 86400)}d`;
 }
+/* A mean that is no number, such as one of infinite values, has none in JSON. */
+const digits = (value, n) => typeof value === "number" ? value.toPrecision(n) : "–";
 const since = (time, now) => time ? span((now - Date.parse(time)) / 1000) : "–";
 
 function useNow(ms = 1000) {
@@ -125,7 +127,7 @@ function FleetPage({ feed }) {
     ["Fleet brake", c.brake ? ["bad", "!", "most of the fleet is away, so no Task is moved"] : ["good", "✓", "released"]],
     ...(c.strangers === undefined ? [] : [["Devices without a Proplet", c.strangers ? ["warn", "!", `${c.strangers}`] : ["good", "✓", "none"]]]),
   ];
-  return html`<div class="cards">${Object.keys(KIND_LISTS).map((kind) => html`<${Census} kind=${kind} phases=${c.kinds[kind] || {}} />`)}</div>
+  return html`<div class="cards">${Object.keys(KIND_LISTS).filter((kind) => c.kinds[kind]).map((kind) => html`<${Census} kind=${kind} phases=${c.kinds[kind]} />`)}</div>
     <section class="card"><h2>State</h2><dl class="facts">${state.map(([title, [tone, sign, text]]) => html`
       <dt>${title}</dt><dd><span class=${`phase ${tone}`}><span aria-hidden="true">${sign}</span>${text}</span></dd>`)}</dl></section>`;
 }
@@ -186,19 +188,22 @@ function Chart({ title, points }) {
     addEventListener("resize", resize);
     return () => { removeEventListener("resize", resize); plot.destroy(); };
   }, [title, JSON.stringify(points)]);
-  return html`<div ref=${box} role="img" aria-label=${`${title} over rounds: ${points.map((p) => p[1].toPrecision(3)).join(", ")}`} />`;
+  return html`<div ref=${box} role="img" aria-label=${`${title} over rounds: ${points.map((p) => digits(p[1], 3)).join(", ")}`} />`;
 }
+
+/* Old rounds are deleted (spec.historyLimit), so that the first one that is there may have any number. */
+const number = (round, i) => Number(round.name.match(/^round-(\d+)-/)?.[1] ?? i + 1);
 
 function Rounds({ children, now }) {
   const rounds = [...children].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   const metrics = [...new Set(rounds.flatMap((round) => Object.keys(round.means || {})))].sort();
   if (!rounds.length) return html`<p class="soft">No round has begun yet.</p>`;
   return html`<div class="charts">${metrics.map((metric) => html`<${Chart} key=${metric} title=${metric.slice(0, 40)}
-      points=${rounds.map((round, i) => [i + 1, round.means?.[metric]]).filter((p) => typeof p[1] === "number")} />`)}</div>
+      points=${rounds.map((round, i) => [number(round, i), round.means?.[metric]]).filter((p) => typeof p[1] === "number")} />`)}</div>
     <div class="scroll"><table><thead><tr><th>Round</th><th>Phase</th><th>Updates</th><th>Duration</th><th>Metrics</th></tr></thead><tbody>
       ${rounds.map((round) => html`<tr><td><a href=${detail("rounds", round)}><${Text} of=${round.name} /></a></td><td><${Phase} of=${round.phase} /></td>
         <td>${round.updates ?? 0} of ${round.required ?? "?"}</td><td>${round.started ? span(((Date.parse(round.finished) || now) - Date.parse(round.started)) / 1000) : "–"}</td>
-        <td class="mono"><${Text} of=${Object.entries(round.means || {}).map(([k, v]) => `${k} ${v.toPrecision(4)}`).join("  ") || "–"} /></td></tr>`)}</tbody></table></div>`;
+        <td class="mono"><${Text} of=${Object.entries(round.means || {}).map(([k, v]) => `${k} ${digits(v, 4)}`).join("  ") || "–"} /></td></tr>`)}</tbody></table></div>`;
 }
 
 const FACTS = {
