@@ -159,6 +159,7 @@ status 2 p top pods
 # A device has no log here.
 status 1 p logs task/early
 expect_line errors 'the log of a device is on the device'
+status 2 p logs task/early --follow -o json
 
 # A drain waits for what runs, and moves what may move.
 device_start second --identity d2

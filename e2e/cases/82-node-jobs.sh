@@ -51,6 +51,7 @@ expect_eq "result" 42 "$(task sum .status.results)"
 pod=$(pod_of_task sum)
 expect_match "its log" "\"task\": \"$(task sum .metadata.uid)\", \"proplet\": \"alpha\"" "$(kn logs "$pod")"
 expect_eq "its log by the plug-in" "$(kn logs "$pod")" "$(p logs task/sum)"
+expect_eq "its log, followed to the end" "$(kn logs "$pod")" "$(p logs task/sum --follow)"
 
 # The other ways.
 WAYS=(by-job by-map by-secret by-pod)

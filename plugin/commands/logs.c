@@ -7,8 +7,10 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/kube/path.h"
+#include "common/view/state.h"
 #include "plugin/cli/objects.h"
 #include "plugin/commands/commands.h"
+#include "plugin/commands/log_tail.h"
 
 struct settings {
     struct common_flags common;
@@ -16,7 +18,10 @@ struct settings {
     int64_t tail;
     int64_t since_ms;
     int64_t attempt;
+    bool follow;
 };
+
+#define FOLLOW_INTERVAL_MS 1000
 
 #define MAX_PATH 1024
 
@@ -29,6 +34,8 @@ static const struct option OPTIONS[] = {
       .help = "only lines of this last time; 0s is all" },
     { OPTION("attempt", OPTION_INT, attempt), .fallback = "0", .min = 0, .max = 1000000000,
       .help = "attempt of the Task; 0 is all that are there" },
+    { OPTION("follow", OPTION_BOOL, follow), .letter = 'f',
+      .help = "print new lines as they come: of a Task until it ends, of a Proplet until Ctrl-C" },
     COMMON_FLAGS,
 };
 
@@ -44,17 +51,24 @@ static const char *selector_of(struct session *session, const struct settings *s
                              : task;
 }
 
+/* tail: NULL without --follow. */
 static int log_path(struct session *session, const struct settings *settings,
-                    const struct kube_name *pod, const char **ret, struct error *err)
+                    const struct kube_name *pod, const struct log_tail *tail, const char **ret,
+                    struct error *err)
 {
     struct buf path = BUF_INIT(MAX_PATH);
+    const char *since = tail ? log_tail_since(tail, session->arena) : NULL;
     bool fits = kube_path_object(&path, &KIND_POD, pod) && buf_append_string(&path, "/log");
 
-    if (settings->tail)
+    if (tail)
+        fits = fits && kube_path_query(&path, "timestamps", "true");
+    if (since)
+        fits = fits && kube_path_query(&path, "sinceTime", since);
+    if (settings->tail && !since)
         fits = fits &&
                kube_path_query(&path, "tailLines",
                                arena_printf(session->arena, "%lld", (long long)settings->tail));
-    if (settings->since_ms)
+    if (settings->since_ms && !since)
         fits =
             fits && kube_path_query(&path, "sinceSeconds",
                                     arena_printf(session->arena, "%lld",
@@ -75,7 +89,7 @@ static bool add_log(struct session *session, const struct settings *settings, co
 
     if (!kube_name_of(pod, &name))
         return false;
-    int r = log_path(session, settings, &name, &path, &err);
+    int r = log_path(session, settings, &name, NULL, &path, &err);
     if (r == 0)
         r = kube_get_text(session->client, session->arena, path, &text, &err);
     cJSON *row = json_add_object(rows);
@@ -107,13 +121,127 @@ static int print_logs(struct session *session, const struct settings *settings, 
     return has_any ? EXIT_DONE : EXIT_API;
 }
 
+/* --- following --- */
+
+struct followed {
+    struct kube_name pod;
+    struct log_tail tail;
+    bool is_over;
+    struct followed *next;
+};
+
+struct following {
+    struct session *session;
+    struct arena *arena; /* of the whole run: the session's is that of one look */
+    const struct settings *settings;
+    const struct object_ref *ref;
+    const char *selector;
+    struct followed *first;
+    const struct followed *shown; /* whose lines came last */
+};
+
+static struct followed *find(struct following *following, const struct kube_name *pod)
+{
+    struct followed **at = &following->first;
+
+    while (*at && !str_equal((*at)->pod.name, pod->name))
+        at = &(*at)->next;
+    if (!*at) {
+        *at = arena_new(following->arena, struct followed);
+        (*at)->pod = *pod;
+    }
+    return *at;
+}
+
+/* A container that has not started has no log yet, which is no news. */
+static void print_news(struct following *following, struct followed *followed)
+{
+    struct session *session = following->session;
+    const char *path = "", *text = "";
+    struct error err;
+
+    if (log_path(session, following->settings, &followed->pod, &followed->tail, &path, &err) < 0 ||
+        kube_get_text(session->client, session->arena, path, &text, &err) < 0)
+        return;
+    const char *news = log_tail_take(&followed->tail, session->arena, text);
+    if (!*news)
+        return;
+    if (following->shown != followed && following->first->next)
+        output_line(stdout, "==> %s <==", followed->pod.name);
+    following->shown = followed;
+    output_text(stdout, news);
+    (void)fflush(stdout);
+}
+
+static bool has_ended(const cJSON *pod)
+{
+    const char *phase = json_string(json_path(pod, "status", "phase", NULL), "");
+
+    return str_equal(phase, "Succeeded") || str_equal(phase, "Failed");
+}
+
+/* One look at all pods. *ret_is_over: nothing comes any more. */
+static int look(struct following *following, bool *ret_is_over, struct error *err)
+{
+    struct session *session = following->session;
+    const cJSON *object = NULL, *pods = NULL;
+    int r = object_get(session, following->ref, &object, err);
+
+    if (r == 0)
+        r = object_list(session, &KIND_POD, following->ref->name.ns, following->selector, &pods,
+                        err);
+    if (r < 0)
+        return r;
+    *ret_is_over = state_of(following->ref->kind, object).is_final;
+    json_for_each (pod, pods) {
+        struct kube_name name;
+
+        if (!kube_name_of(pod, &name))
+            continue;
+        struct followed *followed = find(following, &name);
+        bool is_over = has_ended(pod); /* before the log is read, so that its end is in it */
+        if (!followed->is_over)
+            print_news(following, followed);
+        followed->is_over = is_over;
+        *ret_is_over = *ret_is_over && is_over;
+    }
+    return 0;
+}
+
+static int look_again(struct following *following, bool *ret_is_over, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    following->session->arena = arena;
+    int r = look(following, ret_is_over, err);
+    following->session->arena = following->arena;
+    return r;
+}
+
+static int follow_logs(struct following *following, struct error *err)
+{
+    struct session *session = following->session;
+    bool is_over = false;
+    int r = 0;
+
+    session_guard(session);
+    while (r == 0 && !is_over && !ferror(stdout)) {
+        r = look_again(following, &is_over, err);
+        if (r == 0 && !is_over)
+            r = session_sleep(session, FOLLOW_INTERVAL_MS);
+    }
+    return r;
+}
+
 static int run(struct session *session, const void *settings, struct error *err)
 {
     const struct settings *s = settings;
     const cJSON *object = NULL, *pods = NULL;
     struct object_ref ref = { .kind = NULL };
-    int r = object_open(session, TAKES_TASK | TAKES_PROPLET, &s->objects, &ref, &object, err);
 
+    if (s->follow && output_is_structured(&session->output))
+        return error_set(err, ERROR_INVALID, "--follow: only with -o table, wide or name");
+    int r = object_open(session, TAKES_TASK | TAKES_PROPLET, &s->objects, &ref, &object, err);
     if (r == 0)
         r = object_list(session, &KIND_POD, ref.name.ns, selector_of(session, s, &ref, object),
                         &pods, err);
@@ -121,6 +249,15 @@ static int run(struct session *session, const void *settings, struct error *err)
         return r;
     if (r == -ERROR_NOT_FOUND && !object)
         return r;
+    if (json_len(pods) && s->follow) {
+        struct following following = { .session = session,
+                                       .arena = session->arena,
+                                       .settings = s,
+                                       .ref = &ref,
+                                       .selector = selector_of(session, s, &ref, object) };
+
+        return follow_logs(&following, err);
+    }
     if (json_len(pods))
         return print_logs(session, s, pods);
     output_line(stderr,
@@ -134,4 +271,4 @@ const struct command COMMAND_LOGS =
     COMMAND("logs", run, struct settings, OPTIONS, TAKES_TASK | TAKES_PROPLET,
             "Prints the logs of the pods of a Task or a Proplet.",
             ARGUMENTS(struct settings, objects, "KIND/NAME"),
-            EXAMPLES("logs task/report --tail 20", "logs proplet/workers --since 10m"));
+            EXAMPLES("logs task/report --follow", "logs proplet/workers --since 10m"));
