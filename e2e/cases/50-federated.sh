@@ -21,7 +21,7 @@ wait_condition federatedjobs train Complete '^True RoundsCompleted'
 expect_eq "a way of the updates" true "$(journal_has device-1 '.event == "update" and .how == "http"' 3 >/dev/null && echo true)"
 
 # The same by kubectl propeller: the rounds, and the model's bytes.
-expect_eq "rounds of the plug-in" "3 of 3 Completed" "$(p rounds train -o json | jq -r '"\([.rounds[] | select(.phase == "Completed")] | length) of \(.rounds | length) Completed"')"
+expect_eq "rounds of the plug-in" "3 of 3 Completed" "$(p rounds train -o json | python3 -B "$ROOT/e2e/tools/plugin_document.py" | jq -r '"\([.rounds[] | select(.phase == "Completed")] | length) of \(.rounds | length) Completed"')"
 expect_eq "loss of each round by the plug-in" "$(for round in 1 2 3; do objects tasks | jq --arg prefix "round-$round-train-" '[.items[] | select((.metadata.name | startswith($prefix)) and .status.results.numSamples != null) | .status.results | {n: .numSamples, loss: .metrics.loss}] | (map(.n * .loss) | add) / (map(.n) | add) | . * 1e6 | round'; done | paste -sd' ')" \
     "$(p rounds train -o json | jq -r '[.rounds[].means.loss * 1e6 | round | tostring] | join(" ")')"
 p model train --to "$PART/model" 2>/dev/null

@@ -7,6 +7,9 @@ case_begin
 
 base64 -d <<<"$ADDITION" >"$PART/add.wasm"
 base64 -d <<<"$(wasm sleep)" >"$PART/sleep.wasm"
+# pj COMMAND...: its JSON, which is a document of plugin/documents.yaml
+pj() { p "$@" -o json | is_document; }
+is_document() { python3 -B "$ROOT/e2e/tools/plugin_document.py"; }
 RUN=(run --wasm "$PART/add.wasm" --input 10 --input 32)
 
 # status N COMMAND...: it ends with this status
@@ -52,20 +55,20 @@ expect_line output '^proplet/mistyped is Initializing: WaitingForHeartbeat'
 expect_eq "result of run" 42 "$(p "${RUN[@]}" 2>"$PART/errors")"
 expect_eq "result of a Task that is removed" 42 "$(p run gone --wasm "$PART/add.wasm" --function add --input 40 --input 2 --rm 2>/dev/null)"
 expect_eq "Tasks of the name 'gone'" 0 "$(kn get tasks -o name | grep -c /gone || true)"
-expect_eq "phase as JSON" completed "$(p "${RUN[@]}" -o json 2>/dev/null | jq -r '.status.phase')"
+expect_eq "phase as JSON" completed "$(pj "${RUN[@]}" 2>/dev/null | jq -r '.status.phase')"
 
 # One that fails: its error, and status 1.
 base64 -d <<<"$(wasm trap)" >"$PART/trap.wasm"
 status 1 p run bad --wasm "$PART/trap.wasm" --function main
 expect_line errors '^DeviceError: '
-p why task/bad -o json | jq -e '.phase == "failed" and (.remedy | length) > 0' >/dev/null
+pj why task/bad | jq -e '.phase == "failed" and (.remedy | length) > 0' >/dev/null
 
 # Labels and capabilities that no Proplet has; places in the line; dry runs write nothing.
 status 124 p "${RUN[@]}" -l site=roof --timeout 6s
 expect_line errors 'NoCandidates: none of 2 Proplets fits: .*lack label site=roof'
 p run gpu --wasm "$PART/add.wasm" --function add --capability gpu --detach >/dev/null
 wait_condition tasks gpu Scheduled '^False NoCandidates'
-p why task/gpu -o json |
+pj why task/gpu |
     jq -e '.reason == "NoCandidates" and .scheduler.reason == "NoCandidates" and (.proplets | length) == 2 and
         ([.proplets[].verdict] | all(. == "lacks capability gpu")) and .rank.waiting >= 2' >/dev/null
 before=$(kn get tasks -o name | wc -l)
@@ -81,6 +84,7 @@ expect_line errors 'isRecuring'
 status 2 p plan -f "$PART/nothing.yaml"
 status 1 p plan -f "$PART/planned.yaml" -o json
 jq -e '.tasks[0].scheduler.reason == "NoCandidates"' "$PART/output" >/dev/null
+is_document <"$PART/output" >/dev/null
 expect_eq "Tasks after dry runs" "$before" "$(kn get tasks -o name | wc -l)"
 
 # Dependencies, a schedule, suspension.
@@ -96,7 +100,7 @@ expect_line output '^  gpu pending: NoCandidates$'
 expect_line output '^  absent missing$'
 p run nightly --wasm "$PART/add.wasm" --schedule @yearly --timezone Europe/Paris >/dev/null
 wait_condition tasks nightly Scheduled '^False WaitingForSchedule'
-expect_eq "why a scheduled Task waits" WaitingForSchedule "$(p why task/nightly -o json | jq -r .reason)"
+expect_eq "why a scheduled Task waits" WaitingForSchedule "$(pj why task/nightly | jq -r .reason)"
 p suspend task/gpu task/nightly >"$PART/output"
 expect_line output '^task/nightly suspended$'
 wait_condition tasks gpu Scheduled '^False Suspended'
@@ -104,7 +108,7 @@ p resume task/gpu >/dev/null
 wait_condition tasks gpu Scheduled '^False NoCandidates'
 runs=$(task early '.status.run // 0')
 p restart early >/dev/null
-p wait task/early --for complete --timeout 60s -o json | jq -e '.phase == "completed"' >/dev/null
+pj wait task/early --for complete --timeout 60s | jq -e '.phase == "completed"' >/dev/null
 task_is early ".status.run > $runs and .status.phase == \"completed\"" || die "wait took the run before the restart"
 
 # why NAME REASON: the cause and what to do
@@ -114,7 +118,7 @@ why() {
     expect_line output ": $2"
     expect_line output '^What to do: '
 }
-reason_is() { [[ $(p why "task/$1" -o json | jq -r .reason) == "$2" ]]; }
+reason_is() { [[ $(pj why "task/$1" | jq -r .reason) == "$2" ]]; }
 
 # A circle; a dependency that failed; a back-off; a result that is too large; a cordoned Proplet; one without room.
 kn apply -f - >/dev/null <<YAML
@@ -151,9 +155,11 @@ p uncordon worker >/dev/null
 wait_task cordoned completed
 
 # What happened, and loads.
-p timeline task/early -o json | jq -e '[.entries[].what] | index("created") == 0 and (map(select(. == "finished")) | length) == 1' >/dev/null
+pj timeline task/early | jq -e '[.entries[].what] | index("created") == 0 and (map(select(. == "finished")) | length) == 1' >/dev/null
 p top proplets --sort-by active >"$PART/output"
 expect_line output '^worker +Running +[0-9]'
+pj top proplets >/dev/null
+pj top tasks -A >/dev/null
 status 2 p top pods
 
 # A device has no log here.
@@ -178,13 +184,13 @@ p suspend task/crowded >/dev/null
 status 124 p drain worker --timeout 2s
 expect_line errors '^proplet/worker: 1 Task is active$'
 expect_line errors 'drain: --timeout: time is over$'
-p run here --wasm "$PART/sleep.wasm" --function main --input -1 --on worker --detach -o json | jq -e '.object == "task/here"' >/dev/null
+pj run here --wasm "$PART/sleep.wasm" --function main --input -1 --on worker --detach | jq -e '.object == "task/here"' >/dev/null
 kn patch proplet worker --type=merge -p '{"spec":{"external":{"maxTasks":2},"unschedulable":false}}' >/dev/null
 wait_task here running
 status 124 p drain worker --interrupt --timeout 20s
 expect_line errors '^task/here stays: no other Proplet that is ready may run it$'
 expect_line errors '^task/daemon begins again on another Proplet$'
-p suspend task/here -o json | jq -e '.objects[0] == {"object": "task/here", "namespace": $ns, "result": "suspended"}' --arg ns "$NS" >/dev/null
+pj suspend task/here | jq -e '.objects[0] == {"object": "task/here", "namespace": $ns, "result": "suspended"}' --arg ns "$NS" >/dev/null
 p drain worker --interrupt --timeout 60s >"$PART/output"
 expect_line output '^proplet/worker drained$'
 wait_for 60 "the daemon on the other Proplet" task_is daemon '.status.assignedProplet == "other" and .status.phase == "running"'
@@ -198,9 +204,11 @@ for metadata in "" "metadata: text"; do
 done
 
 # Versions and checks. Not everybody may look at everything.
-p version -o json | jq -e '[.programs[].object] | index("kubectl-propeller") != null and index("API server") != null' >/dev/null
+pj version | jq -e '[.programs[].object] | index("kubectl-propeller") != null and index("API server") != null' >/dev/null
 p check --system-namespace "$SYSTEM_NS" -o json >"$PART/output" || true
 jq -e '[.checks[] | select(.object == "proplets" and .result == "finding" and (.message | test("mistyped")))] | length == 1' "$PART/output" >/dev/null
+is_document <"$PART/output" >/dev/null
+pj explain | jq -e '.entries | length > 100' >/dev/null
 expect_eq "explain" "reason,condition,alert,metric" "$("$PLUGIN" explain NoProplet Ready PropellerNoLeader \
     propeller_tasks -o json | jq -r '[.entries[].type] | join(",")')"
 
