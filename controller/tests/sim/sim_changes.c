@@ -96,6 +96,36 @@ static void judge_run(const cJSON *old, const cJSON *task)
                  (long long)seconds);
 }
 
+static bool is_active(const cJSON *task)
+{
+    const char *phase = sim_text(task, "status", "phase");
+
+    return str_equal(phase, "scheduled") || str_equal(phase, "running");
+}
+
+/* An attempt is lost once, in the write that takes it away, and the limit is final. */
+static void judge_losses(const cJSON *old, const cJSON *task)
+{
+    int64_t limit = json_int(json_path(task, "spec", "lostAttemptsLimit", NULL), INT64_MAX);
+    int64_t before = json_int(json_path(old, "status", "lostAttemptCount", NULL), 0);
+    int64_t count = json_int(json_path(task, "status", "lostAttemptCount", NULL), 0);
+    int64_t run = json_int(json_path(task, "status", "run", NULL), 0);
+    bool is_same_run = run == json_int(json_path(old, "status", "run", NULL), 0);
+    int64_t attempt = json_int(json_path(task, "status", "attempt", NULL), 0);
+    bool is_over =
+        !is_active(task) || attempt != json_int(json_path(old, "status", "attempt", NULL), 0);
+    bool is_loss = is_same_run && count == before + 1 && is_active(old) && is_over;
+    bool is_kept = is_same_run ? count == before : !count;
+
+    if (!(is_loss || is_kept) || count > limit || count > attempt)
+        sim_fail("Task '%s' has lost %lld attempts of %lld, after %lld of its run %lld",
+                 sim_text(task, "metadata", "name"), (long long)count, (long long)attempt,
+                 (long long)before, (long long)run);
+    if (str_equal(sim_text(task, "status", "reason"), "LostAttemptsExceeded") && count != limit)
+        sim_fail("Task '%s' failed after %lld lost attempts, and its limit is %lld",
+                 sim_text(task, "metadata", "name"), (long long)count, (long long)limit);
+}
+
 /* ---- dependencies ---- */
 
 /* One that was deleted keeps its outcome: it may have been looked at before. */
@@ -231,6 +261,7 @@ void sim_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
     if (!current)
         return;
     judge_run(old, current);
+    judge_losses(old, current);
     if (!str_equal(seen->phase, sim_text(current, "status", "phase")))
         judge_phase(old, current, seen);
     seen->final = sim_is_final(current);

@@ -47,9 +47,9 @@ static void put_proplet(const struct sim_device *device)
                      "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":\"tcp://"
                      "broker\",\"domainId\":\"d\",\"channelId\":\"%s\",\"clientId\":\"%s\","
                      "\"clientKeySecretRef\":{\"name\":\"k\",\"key\":\"k\"}},"
-                     "\"external\":{\"maxTasks\":%d}}",
-                     device->channel + strlen("m/d/c/"), device->client_id,
-                     1 + (int)sim_random(3)));
+                     "\"external\":{\"maxTasks\":%d,\"heartbeatTimeout\":\"%ds\"}}",
+                     device->channel + strlen("m/d/c/"), device->client_id, 1 + (int)sim_random(3),
+                     20 + (int)sim_random(40)));
 }
 
 /* ---- members of a Task's spec, as JSON that begins with a comma ---- */
@@ -81,6 +81,12 @@ static const char *waits_for_proplet(void)
     return ",\"propletLostPolicy\":\"Wait\"";
 }
 
+static const char *any_losses(void)
+{
+    return arena_printf(users.arena, ",\"lostAttemptsLimit\":%d,\"propletLostSeconds\":%d",
+                        (int)sim_random(3), (int)sim_random(30));
+}
+
 /* One Task that is there, and perhaps one that comes later, or never, or waits for this one. */
 static const char *any_dependencies(void)
 {
@@ -110,10 +116,10 @@ static const char *broadcast(void)
 
 static const char *any_members(void)
 {
-    static const char *(*const MEMBERS[])(void) = {
-        any_retries,       any_retries,      any_deadline,     any_proplet,  any_time_to_live,
-        waits_for_proplet, any_dependencies, any_dependencies, any_schedule, broadcast
-    };
+    static const char *(*const MEMBERS[])(
+        void) = { any_retries,      any_retries,       any_deadline,     any_proplet,
+                  any_time_to_live, waits_for_proplet, any_dependencies, any_dependencies,
+                  any_schedule,     broadcast,         any_losses };
 
     return MEMBERS[sim_random(ARRAY_LEN(MEMBERS))]();
 }
