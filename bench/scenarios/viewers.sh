@@ -9,9 +9,12 @@ SAMPLES=${BENCH_SAMPLES:-200}
 VIEWERS=${BENCH_VIEWERS:-10}
 
 # Each has a login, the overview and the list of Tasks, as a browser with two tabs.
-viewer_start() { # viewer_start N TOKEN
-    local list cookie=$PART/viewer-$1.cookie
-    curl -sSf --cookie-jar "$cookie" -H "Content-Type: application/json" -d "{\"token\":\"$2\"}" "http://$PAGE/login"
+viewer_start() { # viewer_start N
+    local list token cookie=$PART/viewer-$1.cookie
+    kn create serviceaccount "viewer-$1" >/dev/null
+    k create clusterrolebinding "bench-viewer-$1" --clusterrole=cluster-admin --serviceaccount="$NS:viewer-$1" >/dev/null
+    token=$(kn create token "viewer-$1")
+    curl -sSf --cookie-jar "$cookie" -H "Content-Type: application/json" -d "{\"token\":\"$token\"}" "http://$PAGE/login"
     for list in fleet tasks; do
         spawn "viewer-$1-$list" curl -sSfN --cookie "$cookie" --max-time 3600 -o "$PART/viewer-$1.$list" \
             "http://$PAGE/api/stream?list=$list"
@@ -27,7 +30,7 @@ latency() { # latency WHO PREFIX
 
 main() {
     local -a identities
-    local token number
+    local number
     [[ $BENCH_WHO == ours ]] || return 0 # a peer has no such page
     scenario_begin
     broker_in_memory
@@ -44,10 +47,7 @@ main() {
     tasks_await 60 completed "$DEVICES"
     latency "no viewer" alone
 
-    kn create serviceaccount viewer >/dev/null
-    k create clusterrolebinding bench-viewer --clusterrole=cluster-admin --serviceaccount="$NS:viewer" >/dev/null
-    token=$(kn create token viewer)
-    for ((number = 1; number <= VIEWERS; number++)); do viewer_start "$number" "$token"; done
+    for ((number = 1; number <= VIEWERS; number++)); do viewer_start "$number"; done
     for ((number = 1; number <= VIEWERS; number++)); do wait_for 60 "viewer $number" viewer_watches "$number"; done
     latency "$VIEWERS viewers" seen
     memory_figures "$VIEWERS viewers of $((DEVICES + 2 * SAMPLES)) Tasks"

@@ -23,7 +23,8 @@
 
 #define FEEDS_MAX 64
 #define FEEDS_OF_A_VIEWER 4
-#define FEEDS_OF_A_USER 16 /* of all logins of one user */
+#define FEEDS_OF_A_USER                                                                            \
+    48 /* of all logins of one user, which may be a ServiceAccount that a team shares */
 #define FEED_GATHER_MS 500
 #define FEED_COUNTS_MS 2000
 #define FEED_BEAT_MS 5000

@@ -16,7 +16,7 @@
 #include "common/kube/client.h"
 
 #define VIEWERS_MAX 64       /* the one that was idle longest makes room */
-#define VIEWERS_OF_A_USER 16 /* likewise among the logins of this user */
+#define VIEWERS_OF_A_USER 48 /* likewise among the logins of this user */
 #define VIEWER_LIFE_MS INT64_C(43200000)
 #define VIEWER_IDLE_MS INT64_C(1800000)
 #define VIEWER_RIGHTS_MS INT64_C(60000)
