@@ -1,4 +1,4 @@
-/* The rules of each kind that its schema cannot express: between fields, for changes, and what only
+/* This module checks the rules of each kind that its schema cannot express: between fields, for changes, and what only
  * a parser can tell. The schema has been checked before.
  */
 #pragma once

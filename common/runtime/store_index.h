@@ -1,4 +1,4 @@
-/* The indexes of a store: which of its objects are found under which value. A part of store.c,
+/* The indexes of a store say which of its objects are found under which value. A part of store.c,
  * which holds its lock around everything but index_values_of. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Why an object has no pods. Some controllers of Kubernetes (Job, StatefulSet) say only in events that
+/* This module finds why an object has no pods. Some controllers of Kubernetes (Job, StatefulSet) say only in events that
  * the API server does not take their pods. */
 #pragma once
 
