@@ -171,6 +171,7 @@ TEST(means_of_a_round_are_weighted_by_samples)
     means_add(means, "r",
               parsed(arena, "{\"numSamples\":3,\"metrics\":{\"loss\":0.2,\"acc\":0.5}}"));
     means_add(means, "r", parsed(arena, "{\"metrics\":{\"loss\":100}}")); /* of no samples */
+    means_add(means, "r", parsed(arena, "{\"numSamples\":1000,\"metrics\":{\"huge\":1e306}}"));
     means_add(means, "other", parsed(arena, "{\"numSamples\":1,\"metrics\":{\"loss\":9}}"));
     means_show(means, "r", shown);
     ck_assert_str_eq(json_text(arena, shown, NULL), "{\"loss\":0.4,\"acc\":0.5}");

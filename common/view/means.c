@@ -62,7 +62,8 @@ void means_show(const struct means *means, const char *round_uid, cJSON *object)
     for (size_t i = 0; i < means->len; i++) {
         const struct mean *mean = &means->items[i];
 
-        if (str_equal(mean->round_uid, round_uid))
+        /* large values of one device may have left the numbers of a double */
+        if (str_equal(mean->round_uid, round_uid) && isfinite(mean->sum / mean->samples))
             json_set(object, mean->metric, cJSON_CreateNumber(mean->sum / mean->samples));
     }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/api/kinds.h"
+#include "common/api/names.h"
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
@@ -104,13 +105,15 @@ static const char *cookie_name(const struct call *call)
 static const char *cookie_of(const struct call *call)
 {
     const char *name = cookie_name(call);
-    const char *header = http_request_header(call->request, "Cookie");
-    const char *at = header ? strstr(header, name) : NULL;
+    const char *at = http_request_header(call->request, "Cookie");
 
-    if (!at || (at != header && !strchr("; ", at[-1])))
-        return NULL;
-    at += strlen(name);
-    return arena_strndup(call->arena, at, strcspn(at, "; "));
+    while (at && *at) {
+        at += strspn(at, "; ");
+        if (str_has_prefix(at, name))
+            return arena_strndup(call->arena, at + strlen(name), strcspn(at + strlen(name), "; "));
+        at += strcspn(at, ";");
+    }
+    return NULL;
 }
 
 /* A namespace of the request that is one; false: refused. *ret NULL: all namespaces. */
@@ -142,11 +145,12 @@ static bool may_see(struct call *call, const struct kube_kind *kind, const char 
 
 static void login(struct call *call)
 {
+    const char *type = call->request->content_type;
     const cJSON *body = NULL;
     char cookie[VIEWER_COOKIE_LEN];
     struct error err = { 0 };
 
-    if (!str_equal(call->request->content_type, "application/json") ||
+    if (!type || !str_has_prefix(type, "application/json") ||
         json_parse(call->arena, call->request->body, call->request->body_len, &body, NULL) < 0) {
         refuse(call, 400, "a login is JSON: {\"token\": text}");
         return;
@@ -336,7 +340,8 @@ static const struct means *read_means(struct call *call, const char *ns)
     struct error err;
 
     (void)!kube_list(viewer_client(call->viewer), &KIND_TASK,
-                     &(struct kube_list_options){ .ns = ns }, take_update, means, &err);
+                     &(struct kube_list_options){ .ns = ns, .label_selector = LABEL_ROUND },
+                     take_update, means, &err);
     return means;
 }
 

@@ -17,7 +17,7 @@
 #include "controller/page/feed.h"
 
 #define PAGE_EVENTS 100
-#define PAGE_MAX_CHILDREN 500
+#define PAGE_MAX_CHILDREN 1000
 
 struct page_options {
     const char *address;

@@ -94,8 +94,29 @@ static void hide_values(cJSON *spec, const char *key)
     json_set(spec, key, names);
 }
 
-static void clean_task(cJSON *spec)
+/* Passwords and signatures of addresses. */
+static void hide_credentials(struct arena *arena, cJSON *spec, const char *key)
 {
+    const char *url = json_string(json_get(spec, key), NULL);
+    const char *host = url ? strstr(url, "://") : NULL;
+
+    if (!host)
+        return;
+    host += 3;
+    size_t end = strcspn(host, "?"), authority = strcspn(host, "/?");
+    const char *at = memrchr(host, '@', authority);
+    const char *shown = at ? at + 1 : host;
+    const char *text = arena_printf(arena, "%.*s%.*s%s", (int)(host - url), url,
+                                    (int)(host + end - shown), shown, host[end] ? "?…" : "");
+
+    json_remove(spec, key);
+    json_set_string(spec, key, text);
+}
+
+static void clean_task(struct arena *arena, cJSON *spec)
+{
+    hide_credentials(arena, spec, "imageUrl");
+    hide_credentials(arena, spec, "taskWasmImage");
     json_remove(spec, "file");
     json_remove(spec, "metadata");
     hide_values(spec, "env");
@@ -135,9 +156,9 @@ void page_clean(struct arena *arena, cJSON *object)
     json_remove_path(object, "metadata.annotations"); /* kubectl keeps all of the spec there */
     json_remove_path(object, "spec.connectionConfig.clientKey");
     json_remove_path(object, "spec.k8s.podTemplate");
-    clean_task(spec);
+    clean_task(arena, spec);
     json_for_each (task, json_get(spec, "tasks"))
-        clean_task(own(task));
+        clean_task(arena, own(task));
     cut_result(arena, status);
     json_for_each (target, json_get(status, "broadcastResults"))
         cut_result(arena, own(target));

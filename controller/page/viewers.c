@@ -47,6 +47,7 @@ struct viewer {
     pthread_mutex_t lock; /* of the members below */
     struct right rights[VIEWER_MAX_RIGHTS];
     size_t next_right; /* a new answer replaces the one that is here */
+    int64_t retry_ms;  /* no question before, if there is an older answer */
 };
 
 struct viewers {
@@ -250,6 +251,14 @@ static void keep_right(struct viewer *viewer, const struct kube_kind *kind, cons
     pthread_mutex_unlock(&viewer->lock);
 }
 
+/* An API server that hangs takes a time-out for each question, and the feed that asks it has caches to send. */
+static void hold_questions(struct viewer *viewer)
+{
+    pthread_mutex_lock(&viewer->lock);
+    viewer->retry_ms = clock_monotonic_ms(viewer->clock) + VIEWER_RETRY_MS;
+    pthread_mutex_unlock(&viewer->lock);
+}
+
 int viewer_may(struct viewer *viewer, const struct kube_kind *kind, const char *ns, bool *ret,
                struct error *err)
 {
@@ -260,9 +269,8 @@ int viewer_may(struct viewer *viewer, const struct kube_kind *kind, const char *
     pthread_mutex_lock(&viewer->lock);
     struct right *right = find_right(viewer, kind, key);
     if (right) {
-        is_fresh = now_ms < right->until_ms;
+        is_fresh = now_ms < right->until_ms || now_ms < viewer->retry_ms;
         *ret = right->is_allowed;
-        right->until_ms = is_fresh ? right->until_ms : now_ms + VIEWER_RETRY_MS;
     }
     pthread_mutex_unlock(&viewer->lock);
     if (is_fresh)
@@ -273,6 +281,8 @@ int viewer_may(struct viewer *viewer, const struct kube_kind *kind, const char *
         r = ask_right(viewer, kind, ns, "watch", ret, err);
     if (r == 0)
         keep_right(viewer, kind, key, *ret, now_ms + VIEWER_RIGHTS_MS);
+    else
+        hold_questions(viewer);
     return r;
 }
 

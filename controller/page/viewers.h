@@ -21,7 +21,7 @@
 #define VIEWER_IDLE_MS INT64_C(1800000)
 #define VIEWER_RIGHTS_MS INT64_C(60000)
 #define VIEWER_RETRY_MS                                                                            \
-    INT64_C(10000) /* after a question without an answer: the last answer counts meanwhile */
+    INT64_C(30000) /* after a question without an answer: the last answers count meanwhile */
 #define VIEWER_MAX_RIGHTS 64     /* pairs of kind and namespace that are remembered for a viewer */
 #define VIEWERS_FAILED_LOGINS 10 /* in VIEWERS_FAILED_MS; the next one is not tried */
 #define VIEWERS_FAILED_MS INT64_C(60000)

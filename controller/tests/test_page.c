@@ -28,6 +28,8 @@ TEST(a_row_has_the_cells_of_its_kind)
 static const char *const SECRETS[] = {
     "{\"spec\":{\"env\":{\"PASSWORD\":\"planted\"}}}",
     "{\"spec\":{\"file\":\"planted\"}}",
+    "{\"spec\":{\"imageUrl\":\"https://user:planted@files.example/a?signature=planted\"}}",
+    "{\"spec\":{\"taskWasmImage\":\"https://files.example/a?token=planted\"}}",
     "{\"spec\":{\"metadata\":{\"a\":\"planted\"}}}",
     "{\"spec\":{\"tasks\":[{\"env\":{\"A\":\"planted\"},\"file\":\"planted\"}]}}",
     "{\"spec\":{\"connectionConfig\":{\"clientKey\":\"planted\"}}}",
@@ -312,10 +314,12 @@ TEST(each_port_has_a_cookie_of_its_own)
     ck_assert_msg(at && str_has_prefix(at, "Set-Cookie: propeller-8082="), "%s", text);
     const char *cookie = arena_strndup(arena, at + 12, strcspn(at + 12, ";"));
     expect_status(
-        answer(
-            "GET /api/me",
-            arena_printf(arena, "Host: localhost:8082\r\nCookie: propeller-8083=x; %s\r\n", cookie),
-            ""),
+        answer("GET /api/me",
+               arena_printf(
+                   arena,
+                   "Host: localhost:8082\r\nCookie: my_propeller-8082=x; propeller-8083=x; %s\r\n",
+                   cookie),
+               ""),
         200);
     expect_status(answer("GET /api/me",
                          arena_printf(arena, "Host: localhost:8083\r\nCookie: %s\r\n", cookie), ""),

@@ -165,6 +165,25 @@ TEST(logins_of_one_user_do_not_end_those_of_others)
     viewer_unref(last);
 }
 
+/* Five kinds that are asked one after the other would keep a feed from its rows for most of a minute. */
+TEST(after_a_question_without_an_answer_the_last_answers_count)
+{
+    struct viewer *viewer = page_login("good");
+    bool may = false;
+
+    ck_assert_int_eq(viewer_may(viewer, &KIND_TASK, NULL, &may, &err), 0);
+    ck_assert_int_eq(viewer_may(viewer, &KIND_PROPLET, NULL, &may, &err), 0);
+    fake_clock_advance(&page_fixture.clock, VIEWER_RIGHTS_MS);
+    page_fixture.is_away = true;
+    ck_assert_int_lt(viewer_may(viewer, &KIND_TASK, NULL, &may, &err), 0);
+    may = false;
+    ck_assert_int_eq(viewer_may(viewer, &KIND_PROPLET, NULL, &may, &err), 0);
+    ck_assert(may);
+    fake_clock_advance(&page_fixture.clock, VIEWER_RETRY_MS);
+    ck_assert_int_lt(viewer_may(viewer, &KIND_PROPLET, NULL, &may, &err), 0);
+    viewer_unref(viewer);
+}
+
 /* Neither the end of the process nor that of the login waits for an API server that is slow. */
 TEST(a_login_under_way_is_canceled_too)
 {

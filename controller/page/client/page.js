@@ -1,6 +1,6 @@
 /* The state of the page: who is logged in, which view is open, and the feed of its rows. Views are in views.js.
    Texts from objects may be hostile: they become text nodes only, and never HTML. */
-import { html, render, useEffect, useRef, useState } from "/vendor/preact.js";
+import { html, render, useEffect, useErrorBoundary, useRef, useState } from "/vendor/preact.js";
 import { VIEWS, NAV } from "/views.js";
 
 const RETRY_MS = 2000;
@@ -77,12 +77,13 @@ function useFeed(list, ns, onEnd) {
 
 function Login({ why, onLogin }) {
   const [token, setToken] = useState("");
-  const [error, setError] = useState(why);
+  const [error, setError] = useState(why), [busy, setBusy] = useState(false);
   const field = useRef();
   useEffect(() => field.current.focus(), []);
   const submit = async (event) => {
     event.preventDefault();
-    try { await login(token.trim()); onLogin(); } catch (problem) { setError(problem.message); }
+    setBusy(true);
+    try { await login(token.trim()); onLogin(); } catch (problem) { setError(problem.message); setBusy(false); }
   };
   return html`<main class="login card">
     <h1>Propeller</h1>
@@ -91,7 +92,7 @@ function Login({ why, onLogin }) {
       <label for="token">Bearer token</label>
       <input id="token" type="password" autocomplete="off" spellcheck="false" ref=${field} value=${token}
         onInput=${(event) => setToken(event.target.value)} />
-      <button type="submit" disabled=${!token.trim()}>Log in</button>
+      <button type="submit" disabled=${busy || !token.trim()}>${busy ? "Logging in …" : "Log in"}</button>
       <p role="alert" class="small" style=${{ color: "var(--bad)" }}>${error}</p>
     </form>
     <p class="small soft"><code>kubectl propeller ui</code> opens this page and logs in with your kubeconfig.</p>
@@ -110,6 +111,12 @@ async function loginFromFragment() {
   await login(decodeURIComponent(found[1]));
 }
 
+/* A view that fails leaves the others. Its key is the address, so that another address tries again. */
+function Guarded({ page, ...rest }) {
+  const [error] = useErrorBoundary();
+  return error ? html`<p class="empty" role="alert">This view cannot be shown: ${error.message}</p>` : html`<${page} ...${rest} />`;
+}
+
 function Shell({ me, onEnd }) {
   const [at, setAt] = useState(route());
   const [ns, setNs] = useState(sessionStorage.getItem("ns") || "");
@@ -119,7 +126,7 @@ function Shell({ me, onEnd }) {
     addEventListener("hashchange", moved);
     return () => removeEventListener("hashchange", moved);
   }, []);
-  const view = VIEWS[at.path[0]] || VIEWS.fleet;
+  const view = Object.hasOwn(VIEWS, at.path[0]) ? VIEWS[at.path[0]] : VIEWS.fleet;
   const detail = at.path.length > 2;
   const feed = useFeed(view.feed || "fleet", detail ? at.path[1] : ns, onEnd);
   const choose = (event) => { event.preventDefault(); sessionStorage.setItem("ns", typed); setNs(typed); };
@@ -142,7 +149,7 @@ function Shell({ me, onEnd }) {
     ${!feed.live && feed.ready && !feed.error && html`<div class="notice" role="status">The connection is down. What you see may be old.</div>`}
     <main>${feed.error
       ? html`<p class="empty" role="alert">${feed.error}${!ns && html`<br />Choose a namespace above.`}</p>`
-      : html`<${view.page} at=${at} ns=${ns} feed=${feed} ask=${ask} />`}</main>`;
+      : html`<${Guarded} key=${at.path.join("/")} page=${view.page} at=${at} ns=${ns} feed=${feed} ask=${ask} />`}</main>`;
 }
 
 function App() {

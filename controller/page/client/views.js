@@ -139,15 +139,21 @@ function Why({ why, proplet }) {
   if (!why.reason && !why.message) return null;
   return html`<section class=${`card wide why ${tone}`}><h2>Why</h2>
     <strong><${Text} of=${why.reason} /></strong>${why.meaning && html`<span class="soft"> — ${why.meaning}</span>`}
-    ${why.message && html`<p><bdi>${why.message}</bdi></p>`}${why.remedy && html`<p><strong>What to do:</strong> ${why.remedy}</p>`}</section>`;
+    ${why.message && html`<p><bdi>${why.message}</bdi></p>`}${why.remedy && why.remedy !== "Nothing." && html`<p><strong>What to do:</strong> ${why.remedy}</p>`}</section>`;
 }
 
 /* The life of the present run as parts of a bar, as long as they took. */
 function Axis({ object, now }) {
-  const s = object.status || {};
-  const times = [[object.metadata.creationTimestamp, "waits"], [s.scheduledAt, "starts"], [s.startedAt, "runs"], [s.finishedAt, ""]]
-    .filter(([time]) => time).map(([time, what]) => [Date.parse(time), what]).sort((a, b) => a[0] - b[0]);
-  const parts = times.map(([from, what], i) => [what, ((i + 1 < times.length ? times[i + 1][0] : now) - from) / 1000]).filter(([what]) => what);
+  const s = object.status || {}, over = ["completed", "failed", "skipped"].includes(s.phase);
+  /* A later run waits since its time of the schedule, or since it was asked for, which the status does not say. */
+  const begin = s.lastRun ?? (s.observedRestart ? s.scheduledAt ?? s.updatedAt : object.metadata.creationTimestamp);
+  const times = [];
+  for (const [time, what] of [[begin, "waits"], [s.scheduledAt, "starts"], [s.startedAt, "runs"], [s.finishedAt, ""]]) {
+    const at = Math.floor(Date.parse(time) / 1000); /* some of them have whole seconds only, so that they seem to go back */
+    if (time) times.push([Math.max(at, times.length ? times[times.length - 1][0] : at), what]);
+  }
+  const last = times.length ? times[times.length - 1][0] : 0;
+  const parts = times.map(([from, what], i) => [what, (i + 1 < times.length ? times[i + 1][0] : over ? last : now / 1000) - from]).filter(([what]) => what);
   const tones = { waits: "idle", starts: "warn", runs: "busy" };
   return html`<div class="axis" role="img" aria-label=${parts.map(([what, s]) => `${what} ${span(s)}`).join(", ")}>
     ${parts.map(([what, seconds]) => html`<div class=${tones[what]} style=${{ flexGrow: Math.max(seconds, .5), flexBasis: 0 }}>${what} ${span(seconds)}</div>`)}</div>`;
@@ -212,7 +218,7 @@ const FACTS = {
   tasks: (o) => [["Function", o.spec?.functionName], ["Inputs", (o.spec?.inputs || []).map((i) => typeof i === "string" ? i : JSON.stringify(i)).join(", ")], ["Image", o.spec?.imageUrl], ["Proplet", o.status?.assignedProplet], ["Attempt", o.status?.attempt ?? 0],
     ["Failures", o.status?.failures], ["Schedule", o.spec?.schedule], ["Next run", o.status?.nextRun], ["Next retry", o.status?.nextRetry]],
   jobs: (o) => [["Tasks", o.status?.taskCount], ["Completed", o.status?.completedCount], ["Failed", o.status?.failedCount], ["Parallelism", o.spec?.parallelism]],
-  federated: (o) => [["Rounds", `${o.status?.completedRounds ?? 0} of ${o.spec?.rounds?.total ?? "?"}`], ["Participants", (o.spec?.participants || []).length], ["Quorum (k of n)", o.spec?.kOfN], ["Aggregator", o.spec?.aggregator?.type ?? o.spec?.aggregator], ["Model", o.status?.aggregatedModelRef]],
+  federated: (o) => [["Rounds", `${o.status?.completedRounds ?? 0} of ${o.spec?.rounds?.total ?? "?"}`], ["Participants", (o.spec?.participants || []).length], ["Quorum (k of n)", o.spec?.kOfN], ["Aggregator", o.spec?.aggregator?.algorithm], ["Model", o.status?.aggregatedModelRef]],
   rounds: (o) => [["FederatedJob", o.spec?.federatedJobRef?.name], ["Updates", `${o.status?.updatesReceived ?? 0} of ${o.status?.updatesRequired ?? "?"}`], ["Model", o.status?.aggregatedModelRef]],
 };
 
@@ -237,7 +243,8 @@ function DetailPage({ at, feed, ask }) {
   if (error && !found) return html`<p class="empty" role="alert">${error}</p>`;
   if (!found) return html`<p class="empty" role="status">Loading ${name} …</p>`;
   const { object, why, timeline, children } = found, proplet = list === "proplets";
-  const facts = FACTS[list](object).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const live = proplet && row ? [["Heartbeat", seen(row, now, feed.beats)], ["Processor", row.cpu == null ? "" : `${Math.round(row.cpu / 1000)}%`], ["Memory", row.memory == null ? "" : `${Math.round(row.memory / 1000)}%`]] : [];
+  const facts = [...live, ...FACTS[list](object)].filter(([, value]) => value !== undefined && value !== null && value !== "");
   return html`<div class="title"><h1><bdi>${name}</bdi></h1><${Phase} of=${why.phase} proplet=${proplet} /><span class="soft"><bdi>${ns}</bdi> · ${since(object.metadata.creationTimestamp, now)} old</span></div>
     ${feed.ready && !row && html`<p class="notice">It does not exist any more. This is how it was.</p>`}
     <${Why} why=${why} proplet=${proplet} />
@@ -269,7 +276,7 @@ function EventsPage({ ns, ask }) {
       <td>${list[e.kind] ? html`<a href=${detail(list[e.kind], e)}><${Text} of=${e.name} /></a>` : html`<${Text} of=${e.name} />`} <span class="soft small"><${Text} of=${e.kind} /></span></td><td><${Text} of=${e.note} /></td></tr>`)}</tbody></table></div>`;
 }
 
-const page = (list) => ({ at, ...rest }) => at.path.length > 2 ? html`<${DetailPage} at=${at} ...${rest} />` : html`<${ListPage} at=${at} ...${rest} />`;
+const page = (list) => ({ at, ...rest }) => at.path.length > 2 ? html`<${DetailPage} key=${at.path.join("/")} at=${at} ...${rest} />` : html`<${ListPage} at=${at} ...${rest} />`;
 export const NAV = [["fleet", "Fleet"], ["proplets", "Proplets"], ["tasks", "Tasks"], ["jobs", "Jobs"], ["federated", "Federated learning"], ["events", "Events"]];
 export const VIEWS = {
   fleet: { page: FleetPage, feed: "fleet" },
