@@ -46,7 +46,7 @@ struct elector {
 
     pthread_t thread;
     bool running;
-    pthread_mutex_t lock; /* guards stopping */
+    pthread_mutex_t lock; /* of stopping, and of view where another thread reads it */
     pthread_cond_t changed;
     bool stopping;
 };
@@ -124,6 +124,13 @@ bool elector_in_touch(struct elector *elector)
     return clock_boot_ms(elector->clock) < atomic_load(&elector->in_touch_until_ms);
 }
 
+void elector_holder(struct elector *elector, char ret[static ELECTOR_HOLDER_LEN])
+{
+    pthread_mutex_lock(&elector->lock);
+    memcpy(ret, elector->view.holder, ELECTOR_HOLDER_LEN);
+    pthread_mutex_unlock(&elector->lock);
+}
+
 bool elector_is_leader(struct elector *elector)
 {
     return atomic_load(&elector->leader);
@@ -144,7 +151,9 @@ static void observe(struct elector *elector, const cJSON *lease)
     json_free(elector->seen);
     elector->seen = lease ? json_copy(lease) : NULL;
     if (!lease) {
+        pthread_mutex_lock(&elector->lock);
         elector->view = (struct lease_view){ 0 };
+        pthread_mutex_unlock(&elector->lock);
         return;
     }
 
@@ -164,7 +173,9 @@ static void observe(struct elector *elector, const cJSON *lease)
     if (!elector->led && seen.holder[0] && !str_equal(seen.holder, elector->view.holder) &&
         !str_equal(seen.holder, elector->identity))
         log_info("another process leads, waiting", "holder", seen.holder, NULL);
+    pthread_mutex_lock(&elector->lock); /* for elector_holder: this thread alone writes it */
     elector->view = seen;
+    pthread_mutex_unlock(&elector->lock);
 }
 
 static int read_lease(struct elector *elector, struct arena *arena, struct error *err)

@@ -19,9 +19,10 @@ struct elector_options {
 
 /* The Lease as this process saw it. observed_ms is its own boot clock when it first saw this
  * version, so the clocks of other machines do not matter. */
+#define ELECTOR_HOLDER_LEN 128
 struct lease_view {
     bool exists;
-    char holder[128];
+    char holder[ELECTOR_HOLDER_LEN];
     char version[64];
     int64_t observed_ms;
     uint32_t duration_ms;
@@ -66,6 +67,8 @@ int elector_start(struct elector *elector, struct error *err) MUST_CHECK;
  * write, connect, publish and acknowledgement. Any thread; no lock, no I/O. */
 bool elector_may_act(void *elector);
 bool elector_is_leader(struct elector *elector);
+/* Copies the identity of the process that the Lease names, as it was last seen; "": none. Any thread. */
+void elector_holder(struct elector *elector, char ret[static ELECTOR_HOLDER_LEN]);
 /* Whether an attempt to read or write the Lease succeeded within the last renew deadline. A standby
  * for which this is false could not take over. Any thread; no lock, no I/O. */
 bool elector_in_touch(struct elector *elector);

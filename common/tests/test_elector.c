@@ -107,8 +107,14 @@ TEST(standbys_look_within_a_period_and_not_in_step)
 
 TEST(a_standby_looks_when_the_lease_ends_and_not_later)
 {
+    char holder[ELECTOR_HOLDER_LEN];
+
+    elector_holder(bench.elector, holder);
+    ck_assert_str_eq(holder, "");
     lease_put("you", 3, ",\"leaseDurationSeconds\":15");
     (void)elector_step(bench.elector);
+    elector_holder(bench.elector, holder);
+    ck_assert_str_eq(holder, "you");
     fake_clock_advance(&bench.clock, LEASE_MS - RETRY_MS / 5);
     ck_assert_uint_eq(elector_step(bench.elector), RETRY_MS / 5);
     fake_clock_advance(&bench.clock, RETRY_MS / 5);

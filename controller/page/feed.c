@@ -236,6 +236,7 @@ static int end(struct feed *feed, struct arena *arena, const char *why, const ch
     cJSON *data = json_object(arena);
 
     json_set_string(data, "why", why);
+    json_set_bool(data, "login", viewer_has_ended(feed->viewer));
     event(arena, "end", data, ret, ret_len);
     feed->is_over = true;
     return 1;

@@ -6,7 +6,7 @@
  *   change     {"rows":[…],"gone":[…]}    what changed in FEED_GATHER_MS
  *   beat       {"ns/name": seconds,…}     Proplets: the last heartbeat as the leader hears it, since the epoch
  *   counts     {"kinds": {kind: {phase: number}},…}   the list "fleet": numbers of the kinds that the viewer may list
- *   end        {"why": text}              the login or the right is gone; the stream ends
+ *   end        {"why": text, "login": bool}   the login (true) or the right is gone; the stream ends
  *   ping       {}                         every FEED_PING_MS
  *
  * A feed keeps the names that changed and no rows. A browser that reads slowly makes it wait; when more than

@@ -345,9 +345,10 @@ static const struct means *read_means(struct call *call, const char *ns)
     return means;
 }
 
-/* The objects that this one controls: Tasks of a job or a round, rounds of a FederatedJob. */
-static void add_children(struct call *call, size_t list, const cJSON *object, cJSON *rows)
+/* The objects that this one controls: Tasks of a job or a round, rounds of a FederatedJob. "cut": there are more. */
+static void add_children(struct call *call, size_t list, const cJSON *object, cJSON *document)
 {
+    cJSON *rows = json_set_array(document, "children");
     const struct kube_kind *kind = PAGE_LIST[list].kind;
     bool has_rounds = kind == &KIND_FEDERATEDJOB;
     const char *ns = json_string(json_path(object, "metadata", "namespace", NULL), "");
@@ -364,7 +365,11 @@ static void add_children(struct call *call, size_t list, const cJSON *object, cJ
         has_rounds ? store_list(store, call->arena, ns)
                    : store_find(store, call->arena, INDEX_OWNER, kube_uid(object));
     const struct means *means = has_rounds ? read_means(call, ns) : NULL;
-    for (size_t i = 0; i < children.len && json_len(rows) < PAGE_MAX_CHILDREN; i++) {
+    for (size_t i = 0; i < children.len; i++) {
+        if (json_len(rows) == PAGE_MAX_CHILDREN) {
+            json_set_bool(document, "cut", true);
+            return;
+        }
         const cJSON *json = kube_object_json(call->arena, children.items[i]);
 
         /* a user of another namespace may write any owner into a Task */
@@ -400,7 +405,7 @@ static void object_detail(struct call *call)
     (void)!list_events(call, ns, kube_uid(object), found, &err); /* without the right: none */
     page_explain(PAGE_LIST[list].kind, object, json_set_object(document, "why"));
     timeline_rows(call->arena, object, found, json_set_array(document, "timeline"));
-    add_children(call, list, object, json_set_array(document, "children"));
+    add_children(call, list, object, document);
     page_clean(call->arena, object);
     json_set_copy(document, "object", object);
     answer_json(call, 200, document);

@@ -55,7 +55,7 @@ static void count(void *ctx, struct arena *arena, const char *ns, cJSON *ret)
     const struct page_module *self = ctx;
     struct module_host *host = (struct module_host *)(uintptr_t)self->host;
     struct timeline_view now;
-    char why[200];
+    char why[200], holder[ELECTOR_HOLDER_LEN];
 
     int64_t now_us = timeline_now_us(host->timeline, &now);
     cJSON *kinds = json_set_object(ret, "kinds");
@@ -64,6 +64,10 @@ static void count(void *ctx, struct arena *arena, const char *ns, cJSON *ret)
             count_kind(host, arena, MODULES[i], ns, kinds);
     }
     json_set_bool(ret, "leads", module_host_leads(host));
+    if (host->elector) {
+        elector_holder(host->elector, holder);
+        json_set_string(ret, "leader", holder);
+    }
     json_set_bool(ret, "mqtt", self->bridge != NULL);
     json_set_bool(ret, "broker", self->bridge && bridge_connected(self->bridge, why, sizeof(why)));
     json_set_bool(ret, "brake",

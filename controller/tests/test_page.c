@@ -149,7 +149,7 @@ TEST(a_feed_ends_with_the_login)
     open_feed("good", page_list_find("tasks"), NULL);
     (void)next();
     viewers_logout(page_fixture.viewers, viewer);
-    ck_assert_str_eq(next(), "event: end\ndata: {\"why\":\"the login has ended\"}");
+    ck_assert_str_eq(next(), "event: end\ndata: {\"why\":\"the login has ended\",\"login\":true}");
     ck_assert_str_eq(next(), "END");
     close_feed();
 }

@@ -45,7 +45,11 @@ function useFeed(list, ns, onEnd) {
       on("beat", (data) => { beats = { ...beats, ...data }; show(); });
       on("counts", (data) => show({ counts: data }));
       on("ping", () => {});
-      on("end", (data) => { closed = true; source.close(); onEnd(data.why); });
+      on("end", (data) => {
+        closed = true;
+        source.close();
+        if (data.login) onEnd(data.why); else setState((old) => ({ ...old, ready: true, live: false, error: data.why }));
+      });
       source.onerror = async () => {
         setState((old) => ({ ...old, live: false }));
         if (source.readyState !== EventSource.CLOSED || closed) return;

@@ -121,7 +121,7 @@ function FleetPage({ feed }) {
   const c = feed.counts;
   if (!c) return html`<p class="empty" role="status">Loading the fleet …</p>`;
   const state = [
-    ["Controller", c.leads ? ["good", "✓", "this process leads"] : ["idle", "…", "this process is a standby"]],
+    ["Controller", c.leads ? ["good", "✓", "this process leads"] : ["idle", "…", c.leader ? `this process is a standby of ${c.leader.split("_")[0]}` : "this process is a standby"]],
     ["Broker", !c.mqtt ? ["idle", "–", "no broker is configured (--mqtt-address)"] : c.broker ? ["good", "✓", "connected"]
       : c.leads ? ["bad", "✕", "not connected"] : ["idle", "…", "only the leader is connected"]],
     ["Fleet brake", c.brake ? ["bad", "!", "most of the fleet is away, so no Task is moved"] : ["good", "✓", "released"]],
@@ -249,6 +249,7 @@ function DetailPage({ at, feed, ask }) {
     ${feed.ready && !row && html`<p class="notice">It does not exist any more. This is how it was.</p>`}
     <${Why} why=${why} proplet=${proplet} />
     ${list === "tasks" && html`<section class="card wide"><h2>Life of this run</h2><${Axis} object=${object} now=${now} /></section><${Result} status=${object.status || {}} />`}
+    ${found.cut && html`<p class="notice">Only the first ${children.length} of its objects are shown.</p>`}
     ${list === "jobs" && html`<section class="card wide"><h2>Tasks</h2><${Graph} object=${object} children=${children} ns=${ns} /></section>`}
     ${list === "federated" && html`<section class="card wide"><h2>Rounds</h2><${Rounds} children=${children} now=${now} /></section>`}
     ${list === "rounds" && html`<section class="card wide scroll"><h2>Participants</h2><table><tbody>${(object.status?.participants || []).map((p) => html`<tr><td><${Text} of=${p.propletId} /></td><td>${cut(p.status)}</td><td>${p.taskRef?.name && html`<a href=${detail("tasks", { ns, name: p.taskRef.name })}><${Text} of=${p.taskRef.name} /></a>`}</td></tr>`)}</tbody></table></section>`}
