@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     }
     program_configure_log(process.settings.log_level, process.settings.log_format);
     if (process.settings.client_key)
-        log_warn("--client-key is deprecated, everybody on this machine can read it: use "
+        log_warn("--client-key is deprecated, every user of this machine can read it: use "
                  "--client-key-file",
                  NULL);
 

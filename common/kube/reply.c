@@ -69,7 +69,7 @@ static int on_item(struct page *page, const char *text, size_t len, struct error
                  : error_set(&cause, ERROR_TOO_LARGE, "%zu bytes", len);
 
     if (r < 0) { /* one object must not hold up all others */
-        log_warn("object of a list cannot be read, leaving it out", "request", page->subject,
+        log_warn("an object of a list cannot be read and is omitted", "request", page->subject,
                  "error", ERROR_TEXT(&cause), NULL);
         return 0;
     }

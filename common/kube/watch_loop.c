@@ -432,7 +432,7 @@ static void log_problem(struct transfer *transfer)
         return;
     transfer->logged = code;
     if (code)
-        log_warn("watch is not getting anywhere, trying again", "resource", resource, "problem",
+        log_warn("watch failed, trying again", "resource", resource, "problem",
                  watch_machine_problem(transfer->machine), NULL);
     else
         log_info("watch works again", "resource", resource, NULL);

@@ -138,14 +138,14 @@ static int on_item(struct watch_machine *machine, struct arena *arena, const cha
 
     begin_set(machine);
     if (!text) {
-        log_warn("item larger than the limit, left out", "resource", machine->resource, "bytes",
-                 LOG_INT((int64_t)len), "limit", LOG_INT(WATCH_MAX_ITEM), NULL);
+        log_warn("an object is larger than the limit and is omitted", "resource", machine->resource,
+                 "bytes", LOG_INT((int64_t)len), "limit", LOG_INT(WATCH_MAX_ITEM), NULL);
         machine->sink(machine->ctx, WATCH_INIT_KEEP, NULL, NULL);
         return 0;
     }
     if (json_parse_with(arena, text, len, &reading, &tree, &why) < 0 ||
         keep(machine, tree, &object, &why) < 0) {
-        log_warn("item not readable, left out", "resource", machine->resource, "error",
+        log_warn("an object cannot be read and is omitted", "resource", machine->resource, "error",
                  ERROR_TEXT(&why), NULL);
         object = keep_metadata(machine, arena, text, len);
         if (!object) {

@@ -48,6 +48,6 @@ int program_end(const char *name, int r, const struct error *err)
     if (is_read_by_a_person())
         print_error(name, err);
     else
-        log_error("program ends", "program", name, "error", err->message, NULL);
+        log_error("the program ends with an error", "program", name, "error", err->message, NULL);
     return EXIT_FAILURE;
 }

@@ -421,7 +421,8 @@ static void await_copies(void *ctx)
     bool send = !late && next_end(bridge, arena, &topic);
     pthread_mutex_unlock(&bridge->lock);
     if (late) {
-        log_warn("the end of the copies of results does not come back, going on without it", NULL);
+        log_warn("the marker behind the copies of results did not come back, going on without it",
+                 NULL);
         copies_came(bridge);
     }
     if (!send)

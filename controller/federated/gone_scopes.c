@@ -98,7 +98,7 @@ int gone_scopes_forget(struct gone_scopes *gone, const struct kube_name *name, s
                                           .uid = scope->uid };
         int r = model_store_forget(gone->store, &left, err);
         if (r < 0) {
-            log_warn("what a deleted object left in the model store stays for now", "name",
+            log_warn("the models of a deleted object were not removed, trying again later", "name",
                      name->name, "uid", scope->uid, "error", ERROR_TEXT(err), NULL);
             add(gone, scope);
             return r;

@@ -222,7 +222,7 @@ static void damp(struct certificates *certificates, const struct cert_result *re
     certificates->contested = soon ? certificates->contested + 1 : 0;
     certificates->not_before_ms = now_ms + pause_of(certificates->contested);
     if (certificates->contested == CONTEST_FREE + 1)
-        log_warn("somebody else changes the caBundle of the webhook configurations again and "
+        log_warn("another component changes the caBundle of the webhook configurations again and "
                  "again, putting it back more slowly",
                  NULL);
 }

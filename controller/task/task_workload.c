@@ -485,7 +485,7 @@ static int scale_back(const struct task_deps *deps, struct reconcile *rc,
     json_patch_set(patch, "/spec/replicas", number(rc->arena, TASK_DAEMON_REPLICAS));
     int r = patch_workload(rc, &KIND_DEPLOYMENT, deps->deployments, daemon, patch, err);
     if (r == -ERROR_FORBIDDEN || r == -ERROR_INVALID || r == -ERROR_INTERNAL) {
-        log_warn("a daemon that somebody scaled is not put back, trying again later", "uid",
+        log_warn("the scale of a daemon was changed and is not restored, trying again later", "uid",
                  observed->uid, "error", ERROR_TEXT(err), NULL);
         task_requeue_at(observed, plan, observed->now_ms + TASK_WORKLOAD_RETRY_MS);
         r = 0;
@@ -526,9 +526,10 @@ int task_workload_clean(const struct task_deps *deps, struct reconcile *rc,
         if (r == -ERROR_NOT_FOUND)
             continue;
         if (r == -ERROR_FORBIDDEN && observed->deleted_us) {
-            log_warn("not allowed to delete what a deleted Task ran as, leaving it to the garbage "
-                     "collector",
-                     "uid", observed->uid, "kind", leftover->kind->kind, "name", name.name, NULL);
+            log_warn(
+                "not allowed to delete the object of a deleted Task, leaving it to the garbage "
+                "collector",
+                "uid", observed->uid, "kind", leftover->kind->kind, "name", name.name, NULL);
             continue;
         }
         if (r < 0)

@@ -107,7 +107,7 @@ TEST(who_changes_the_bundles_again_and_again_is_answered_ever_more_slowly)
     ck_assert_uint_eq(puts_back_within(60, 100),
                       5 + 6); /* 5 at once, then after 1, 2, 4, 8, 16 s */
     ck_assert_uint_le(puts_back_within(600, 1000), 11);
-    ck_assert_uint_eq(lines_with("somebody else changes the caBundle"), 1);
+    ck_assert_uint_eq(lines_with("another component changes the caBundle"), 1);
 
     fake_clock_advance(&certs_stage.clock, 2 * 60 * 1000); /* quiet */
     certs_stage_put_configurations();

@@ -206,15 +206,16 @@ static void look_at_clock(struct arena *arena, struct keeping *keeping)
     char begin[RFC3339_LEN], now[RFC3339_LEN], end[RFC3339_LEN];
 
     if (keeping->now_us < made_us) {
-        log_warn("the clock is behind: it is before the time at which the authority was made",
-                 "file", file, "made", rfc3339_format(made_us, begin), "now",
+        log_warn("the clock is behind: the certificate authority was made later", "file", file,
+                 "made", rfc3339_format(made_us, begin), "now",
                  rfc3339_format(keeping->now_us, now), NULL);
         keeping->now_us = made_us;
         if (keeping->now_us < keeping->leaf.not_before_us)
             keeping->now_us = keeping->leaf.not_before_us;
     }
     if (keeping->ca.not_after_us - keeping->now_us < DATA_DIR_LEAF_LIFETIME_US)
-        log_warn("the authority ends and is not renewed by itself: before that, remove it "
+        log_warn("the certificate authority expires and is not renewed automatically: before that, "
+                 "remove it "
                  "and " DATA_DIR_ADMIN ", run init, and make the kubeconfigs of other users again",
                  "file", file, "valid-until", rfc3339_format(keeping->ca.not_after_us, end), NULL);
 }

@@ -181,7 +181,7 @@ static void warn_of_kubeconfig(struct arena *arena, const struct standalone_sett
     struct error err = { 0 };
 
     if (init_check_kubeconfig(arena, settings, &err) < 0)
-        log_warn("a kubeconfig is of no use", "error", ERROR_TEXT(&err), NULL);
+        log_warn("a kubeconfig cannot be used", "error", ERROR_TEXT(&err), NULL);
     if (access(old, F_OK) == 0)
         log_info("a file of an earlier version is not used: remove it, and the line of " CONTROLLER
                  " from " DATA_DIR_USERS,

@@ -123,8 +123,8 @@ static struct watcher *take(struct streams *streams, const char *name)
     }
     pthread_mutex_unlock(&streams->lock);
     if (is_first)
-        log_warn("a user has as many watches as one may have, more are refused", "user", name,
-                 "watches", LOG_INT((int64_t)streams->max_each), NULL);
+        log_warn("a user has the maximum of watches, more are refused", "user", name, "watches",
+                 LOG_INT((int64_t)streams->max_each), NULL);
     return watcher;
 }
 

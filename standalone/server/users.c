@@ -303,14 +303,14 @@ static bool refresh(struct users_file *file)
         return false;
     if (load(file->path, &now, &users, &err) < 0) {
         file->seen = now;
-        log_error("the file of users cannot be used: those of before stay", "error",
+        log_error("the file of users cannot be used, the users of before stay", "error",
                   ERROR_TEXT(&err), NULL);
         return false;
     }
     file->seen = now;
     users_unref(file->users);
     file->users = users;
-    log_info("users read again", "users", LOG_INT((int64_t)users_len(users)), NULL);
+    log_info("the file of users was read again", "users", LOG_INT((int64_t)users_len(users)), NULL);
     return true;
 }
 

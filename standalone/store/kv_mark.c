@@ -102,8 +102,9 @@ void kv_mark_write(struct kv *kv, uint64_t revision)
         return;
     }
     if (!kv->mark.failed)
-        log_warn("the version of the store is not noted beside it, trying again with each write",
-                 "error", strerror(errno), NULL);
+        log_warn(
+            "the revision of the store was not written beside it, trying again with each write",
+            "error", strerror(errno), NULL);
     kv->mark.failed = true;
 }
 
@@ -120,7 +121,7 @@ void kv_mark_begin(struct kv *kv)
     if (r == 0 && (put_text(&kv->mark, revision) < 0 || fsync(kv->mark.fd) < 0))
         r = error_set(&err, ERROR_UNAVAILABLE, "write '%s-lock': %s", kv->path, strerror(errno));
     if (r < 0)
-        log_warn("it is not noted that the store was made, trying again at the next start", "error",
+        log_warn("the mark of a new store was not written, trying again at the next start", "error",
                  ERROR_TEXT(&err), NULL);
 }
 

@@ -407,7 +407,8 @@ static void move_log(struct kv *kv, int mode)
     if (failed && !kv->log.failed) {
         struct error err;
         (void)kv_sql_error(&kv->writer, "move the log of", &err);
-        log_warn("the log stays as it is, trying again later", "error", ERROR_TEXT(&err), NULL);
+        log_warn("the write-ahead log was not moved into the store, trying again later", "error",
+                 ERROR_TEXT(&err), NULL);
     }
     kv->log.failed = failed;
 }

@@ -153,7 +153,8 @@ TEST(a_clock_that_is_behind_and_an_authority_that_ends_are_told)
 
     const char *late = log_at(NOW_US + 28 * 365 * DAY_US);
 
-    ck_assert_msg(strstr(late, "the authority ends") && strstr(late, "ca/ca.crt"), "%s", late);
+    ck_assert_msg(strstr(late, "the certificate authority expires") && strstr(late, "ca/ca.crt"),
+                  "%s", late);
 }
 
 TEST(a_certificate_that_is_made_while_the_clock_is_behind_holds_when_it_is_right)

@@ -361,7 +361,7 @@ TEST(one_user_leaves_room_for_the_others)
         ck_assert_int_eq(asked_by("viewer"), 200); /* anything else */
     }
     close(watch_as("admin"));
-    ck_assert_uint_eq(occurrences(capture_text(test_arena), "as many watches"), 1);
+    ck_assert_uint_eq(occurrences(capture_text(test_arena), "the maximum of watches"), 1);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         close(fds[i]);
     do { /* until their ends are seen */

@@ -49,7 +49,7 @@ TEST(a_nul_locks_nobody_out)
     ck_assert_int_eq(asked_by("viewer"), 200);
     said = capture_text(test_arena);
     capture_stop();
-    ck_assert_msg(strstr(said, "those of before stay") &&
+    ck_assert_msg(strstr(said, "the users of before stay") &&
                       strstr(said, "line 2 holds a NUL: it is damaged"),
                   "%s", said);
 }
