@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Brings what a machine needs: setup.sh [build|image|lint|run|node|kind|all]...
+# Brings what a machine needs: setup.sh [packages] [build|image|lint|run|device|node|kind|all]...
 #   build  Debian packages to compile the programs
 #   image  Debian packages to compile the programs and make an image of them
 #   lint   Debian packages for `make lint` and the sanitizer builds
 #   run    packages, control plane and Python environment for demo, e2e and bench
+#   device packages, kubectl and Python environment for a demo on propeller-standalone
 #   control-plane  of these the control plane alone
 #   node   what E2E_CLUSTER=local needs beside that
 #   kind   what E2E_CLUSTER=kind needs beside that
@@ -11,6 +12,7 @@
 #   promtool  Debian's, for the alerts
 #   docs   the Python environment of `make docs`
 #   go     a Go; prints its folder
+#   packages PART...  the Debian packages of these parts, and nothing else
 # Whatever is there already is left alone; a run waits for another one only when that makes what it needs.
 set -euo pipefail
 
@@ -87,7 +89,8 @@ install_packages() {
     mapfile -t missing < <(missing_packages "$@")
     ((${#missing[@]})) || return 0
     if ((EUID != 0)); then
-        die "packages are missing; please run: sudo apt-get install -y --no-install-recommends ${missing[*]}"
+        die "packages are missing; please run: sudo apt-get update &&" \
+            "sudo apt-get install -y --no-install-recommends ${missing[*]}"
     fi
     alone packages install_missing_packages "$@"
 }
@@ -101,6 +104,36 @@ install_missing_packages() {
     progress "package lists" "$CACHE/apt.log" apt-get "${quiet[@]}" update
     progress "install ${missing[*]}" "$CACHE/apt.log" \
         apt-get "${quiet[@]}" install -y --no-install-recommends "${missing[@]}"
+}
+
+# packages_of PART...: all parts together, so that a user who is not root is asked once
+packages_of() {
+    local part
+    for part in "$@"; do
+        case $part in
+        build) printf '%s\n' "${BUILD_PACKAGES[@]}" ;;
+        image) printf '%s\n' "${BUILD_PACKAGES[@]}" "${IMAGE_PACKAGES[@]}" ;;
+        lint) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" ;;
+        run) printf '%s\n' "${RUN_PACKAGES[@]}" ;;
+        device)
+            printf '%s\n' "${RUN_PACKAGES[@]}"
+            [[ -x $CONTROL_PLANE_BIN/kubectl ]] || command -v kubectl >/dev/null || echo kubernetes-client
+            ;;
+        node) printf '%s\n' "${NODE_PACKAGES[@]}" ;;
+        promtool) printf '%s\n' python3 python3-yaml ;;
+        dashboards) printf '%s\n' python3 python3-venv ;;
+        page)
+            echo chromium
+            command -v npm >/dev/null || echo npm
+            ;;
+        docs) printf '%s\n' python3 python3-venv clang lld ;; # the last two for commands of pages
+        kind) printf '%s\n' "${KIND_PACKAGES[@]}" ;;
+        all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
+        control-plane | kubectl | go) ;;
+        *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, promtool," \
+            "dashboards, page, docs, go or all" ;;
+        esac
+    done
 }
 
 # ---- kubectl of Debian ----
@@ -218,52 +251,39 @@ make_program() { # make_program NAME WHICH
 }
 
 main() {
-    local part
+    local part only="" packages
+    local -a wanted
+    if [[ ${1:-} == packages ]]; then
+        only=1
+        shift
+    fi
     (($#)) || set -- all
     mkdir -p "$CACHE"
+    packages=$(packages_of "$@")
+    mapfile -t wanted < <(grep . <<<"$packages" | sort -u)
+    ((!${#wanted[@]})) || install_packages "${wanted[@]}"
+    [[ -z $only ]] || return 0
     for part in "$@"; do
         case $part in
-        build) install_packages "${BUILD_PACKAGES[@]}" ;;
-        image) install_packages "${BUILD_PACKAGES[@]}" "${IMAGE_PACKAGES[@]}" ;;
-        lint) install_packages "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" ;;
-        run)
-            install_packages "${RUN_PACKAGES[@]}"
+        build | image | lint) ;; # packages, nothing else
+        run | all)
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        device)
-            install_packages "${RUN_PACKAGES[@]}"
-            [[ -x $CONTROL_PLANE_BIN/kubectl ]] || command -v kubectl >/dev/null || install_packages kubernetes-client
-            python_environment
-            ;;
+        device) python_environment ;;
         control-plane) control_plane "${CONTROL_PLANE_PROGRAMS[@]}" ;;
-        node)
-            install_packages "${NODE_PACKAGES[@]}"
-            control_plane "${NODE_PROGRAMS[@]}"
-            ;;
+        node) control_plane "${NODE_PROGRAMS[@]}" ;;
         kubectl) debian_program "$DEBIAN_KUBECTL" kubernetes-client ;;
-        promtool)
-            install_packages python3 python3-yaml
-            debian_program "$PROMTOOL" prometheus
-            ;;
-        dashboards)
-            install_packages python3 python3-venv
-            python_environment "$DASHBOARDS_HOME" "$DASHBOARDS_REQUIREMENTS"
-            ;;
+        promtool) debian_program "$PROMTOOL" prometheus ;;
+        dashboards) python_environment "$DASHBOARDS_HOME" "$DASHBOARDS_REQUIREMENTS" ;;
         page)
-            command -v npm >/dev/null || install_packages npm
-            install_packages chromium
             mkdir -p "$PAGE_HOME"
             cp "$PAGE_REQUIREMENTS" "$PAGE_HOME/"
             [[ -d $PAGE_HOME/node_modules ]] || npm install --silent --no-audit --no-fund --prefix "$PAGE_HOME"
             ;;
-        docs)
-            install_packages python3 python3-venv clang lld # the last two for commands of pages
-            python_environment "$DOCS_HOME" "$DOCS_REQUIREMENTS"
-            ;;
+        docs) python_environment "$DOCS_HOME" "$DOCS_REQUIREMENTS" ;;
         go) find_go ;;
         kind)
-            install_packages "${KIND_PACKAGES[@]}"
             # A node image that can be pulled brings its own.
             if [[ -n ${E2E_KIND_IMAGE:-} ]]; then
                 control_plane kind
@@ -271,12 +291,6 @@ main() {
                 control_plane "${KIND_PROGRAMS[@]}"
             fi
             ;;
-        all)
-            install_packages "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}"
-            python_environment
-            control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
-            ;;
-        *) die "unknown part '$part': build, image, lint, run, node, kind, kubectl, control-plane, promtool, page, docs, go or all" ;;
         esac
     done
 }
