@@ -23,7 +23,7 @@ completed_at_least() {
 main() {
     local started=$SECONDS
     "$HERE/setup.sh" build run
-    make -C "$ROOT" --no-print-directory all
+    make -C "$ROOT" --no-print-directory -j"$(nproc)" all
     cd "$ROOT"
     work_begin
     wasm_build

@@ -179,7 +179,7 @@ main() {
         export E2E_CLUSTER=standalone
         "$HERE/setup.sh" build device
     fi
-    make -C "$ROOT" --no-print-directory all
+    make -C "$ROOT" --no-print-directory -j"$(nproc)" all
     ready=$SECONDS
     cd "$ROOT"
     work_begin $keep
