@@ -1,8 +1,8 @@
 /* The reconcilers of FederatedJobs and TrainingRounds, and the objects that a change wakes. */
 #pragma once
 
-#include "controller/federated/gone_scopes.h"
-#include "controller/federated/model_store.h"
+#include "controller/blobs/gone_scopes.h"
+#include "controller/blobs/model_store.h"
 #include "controller/task/owner.h"
 
 struct federatedjob_deps {

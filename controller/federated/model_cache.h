@@ -2,8 +2,8 @@
  * devices ask for them. */
 #pragma once
 
+#include "controller/blobs/model_store.h"
 #include "controller/federated/model.h"
-#include "controller/federated/model_store.h"
 
 /* Two jobs at once each find theirs; a third one's is read again. */
 #define MODEL_CACHE_ENTRIES 2

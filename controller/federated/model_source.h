@@ -2,8 +2,8 @@
  * it. */
 #pragma once
 
+#include "controller/blobs/model_store.h"
 #include "controller/federated/model.h"
-#include "controller/federated/model_store.h"
 
 /*
  *   model://sha256:<hex>                a model of any job of the namespace

@@ -9,10 +9,10 @@
 #include "common/base/str.h"
 #include "controller/bridge/update_mail.h"
 #include "controller/federated/aggregator.h"
-#include "controller/federated/coordinator.h"
 #include "controller/federated/model_cache.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
+#include "controller/federated/training_requests.h"
 #include "controller/federated/training_task.h"
 #include "controller/federated/update.h"
 
@@ -237,13 +237,27 @@ static size_t put_uploads_first(struct arena *arena, struct observed_result *res
     return uploads;
 }
 
+/* The token of the request that waits for this result; false: none waits. */
+static bool token_of(const struct observed_result *result, uint64_t *ret)
+{
+    int64_t token;
+    bool waits = result->asker && str_to_int64(result->asker, &token) && token > 0;
+
+    *ret = waits ? (uint64_t)token : 0;
+    return waits;
+}
+
 /* false: it is gone. */
 static bool find_body(const struct training *training, struct observed_result *result)
 {
+    uint64_t token;
+
     if (!result->asker || result->update_len)
         return true;
-    result->update = coordinator_read(training->deps->coordinator, training->arena, result->asker,
-                                      &result->update_len);
+    if (!token_of(result, &token))
+        return false;
+    result->update =
+        coordinator_read(training->deps->coordinator, training->arena, token, &result->update_len);
     return result->update;
 }
 
@@ -266,7 +280,7 @@ static int read_results(void *self, struct reconcile *rc, const cJSON *json,
     if (!observed->has_updates || !observed->result_count)
         return 0;
     if (!put_uploads_first(rc->arena, results, observed->result_count) &&
-        coordinator_count(deps->coordinator, observed->uid))
+        coordinator_count(deps->coordinator, &UPDATE_SERVICE, observed->uid))
         return TASK_RESULTS_LATER;
     training.proplet = task_pinned_proplet(&observed->task.spec);
     int r = find_round(deps, rc, json, &training, &found, err);
@@ -324,11 +338,11 @@ static void answer(void *self, const struct task_observed *observed, const struc
     const struct traininground_deps *deps = self;
 
     for (size_t i = 0; deps->coordinator && i < observed->result_count; i++) {
-        const struct observed_result *result = &observed->results[i];
+        enum result_verdict verdict = plan->verdicts ? plan->verdicts[i] : RESULT_NOT_RUNNING;
+        uint64_t token;
 
-        if (result->asker)
-            coordinator_answer(deps->coordinator, result->asker,
-                               plan->verdicts ? plan->verdicts[i] : RESULT_NOT_RUNNING);
+        if (token_of(&observed->results[i], &token))
+            coordinator_tell(deps->coordinator, token, training_request_status(verdict));
     }
 }
 

@@ -5,6 +5,8 @@
 /* One line for each module, behind the modules that it uses. */
 #define EACH_MODULE(MODULE)                                                                        \
     MODULE(DEVICE_PLANE)                                                                           \
+    MODULE(MODEL_STORE)                                                                            \
+    MODULE(COORDINATOR)                                                                            \
     MODULE(PROPLET)                                                                                \
     MODULE(TASK)                                                                                   \
     MODULE(PROPELLERJOB)                                                                           \

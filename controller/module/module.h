@@ -75,7 +75,7 @@ struct module {
     const struct module_census *census;  /* of the kind; NULL: it is not counted */
 
     /* Asks the host for the parts that the module uses, and keeps them. *ret is self of all other
-     * functions. < 0: the process ends with this error, and destroy is not called. */
+     * functions. < 0: the process ends with this error, and destroy is not called. May be NULL. */
     int (*create)(struct module_host *host, void **ret, struct error *err);
     /* This replica begins to lead. The caches are complete, and no object is reconciled before the
      * function returns. May be NULL. */

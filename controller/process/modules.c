@@ -156,7 +156,7 @@ int modules_open(struct module_host *host, struct error *err)
 
     for (; modules->created < modules->len; modules->created++) {
         struct open_module *item = &modules->items[modules->created];
-        int r = item->module->create(host, &item->self, err);
+        int r = item->module->create ? item->module->create(host, &item->self, err) : 0;
         if (r < 0)
             return r;
     }

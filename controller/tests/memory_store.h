@@ -1,7 +1,7 @@
 /* A model store in memory, which outlives processes as a real one does. For tests. */
 #pragma once
 
-#include "controller/federated/model_store.h"
+#include "controller/blobs/model_store.h"
 
 /* before: asked before each use; 0, or the error that the use ends with. */
 typedef int memory_store_fn(void *ctx, struct error *err);

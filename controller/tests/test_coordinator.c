@@ -1,14 +1,16 @@
-#include "controller/federated/coordinator.h"
+#include "controller/coordinator/coordinator.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/net/http_client.h"
+#include "controller/coordinator/uploads.h"
 #include "controller/device/messages.h"
-#include "controller/federated/uploads.h"
+#include "controller/federated/training_requests.h"
 #include "controller/tests/federated_stage.h"
 #include "controller/tests/memory_store.h"
 
@@ -25,20 +27,29 @@ static bool leads(void *ctx UNUSED)
     return is_leading;
 }
 
+static struct training_requests services;
+
 static void create_coordinator(void)
 {
-    const struct coordinator_options options = { .address = "127.0.0.1:0",
-                                                 .tasks = federated.round.tasks,
-                                                 .rounds = federated.round.rounds,
-                                                 .jobs = federated.round.jobs,
-                                                 .mailbox = mailbox,
-                                                 .task_queue = federated.task_queue,
-                                                 .cache = federated.round.cache,
-                                                 .max_update = MODEL_S3_MAX,
-                                                 .leads = leads };
+    const struct coordinator_options options = { .address = "127.0.0.1:0", .leads = leads };
 
     coordinator = coordinator_create(&options);
     federated.round.coordinator = coordinator;
+    services = (struct training_requests){ .coordinator = coordinator,
+                                           .tasks = federated.round.tasks,
+                                           .rounds = federated.round.rounds,
+                                           .jobs = federated.round.jobs,
+                                           .mailbox = mailbox,
+                                           .task_queue = federated.task_queue,
+                                           .cache = federated.round.cache };
+    coordinator_serve(coordinator, &UPDATE_SERVICE, &services, MODEL_S3_MAX);
+    coordinator_serve(coordinator, &MODEL_SERVICE, &services, 0);
+}
+
+/* The outcome of the update that waits under this token. */
+static void answer(const char *token, enum result_verdict verdict)
+{
+    coordinator_tell(coordinator, strtoull(token, NULL, 10), training_request_status(verdict));
 }
 
 static void set_up(void)
@@ -137,7 +148,8 @@ static size_t tokens(const char *ret[static 8])
 static const char *body_of(const char *token)
 {
     size_t len;
-    const char *body = coordinator_read(coordinator, federated.arena, token, &len);
+    const char *body =
+        coordinator_read(coordinator, federated.arena, strtoull(token, NULL, 10), &len);
 
     if (body)
         ck_assert_uint_eq(strlen(body), len);
@@ -163,8 +175,8 @@ TEST_EACH(an_update_is_answered_when_its_task_has_dealt_with_it, VERDICTS)
     ck_assert_str_eq(body_of(token[0]), "[1]");
     ck_assert_uint_eq(workqueue_len(federated.task_queue) > 0, true);
 
-    coordinator_answer(coordinator, "99", RESULT_DUPLICATE); /* of somebody else */
-    coordinator_answer(coordinator, token[0], VERDICTS[_i].verdict);
+    answer("99", RESULT_DUPLICATE); /* of somebody else */
+    answer(token[0], VERDICTS[_i].verdict);
     ck_assert_int_eq(status_later(last_request), VERDICTS[_i].status);
     ck_assert_ptr_null(body_of(token[0]));
 }
@@ -185,7 +197,7 @@ TEST(what_came_whole_counts_also_if_nobody_waits_for_it)
     ck_assert_int_eq(status_later(last_request), 503); /* not in time */
     ck_assert_uint_eq(tokens(token), 1);
     ck_assert_str_eq(body_of(token[0]), "[1]");
-    coordinator_answer(coordinator, token[0], RESULT_ACCEPTED);
+    answer(token[0], RESULT_ACCEPTED);
     ck_assert_ptr_null(body_of(token[0]));
 
     struct arena *arena = arena_create(); /* of a client that goes */
@@ -195,7 +207,7 @@ TEST(what_came_whole_counts_also_if_nobody_waits_for_it)
     arena_destroy(arena);
     ck_assert_uint_eq(tokens(token), 1);
     ck_assert_str_eq(body_of(token[0]), "[2]");
-    coordinator_answer(coordinator, token[0], RESULT_ACCEPTED);
+    answer(token[0], RESULT_ACCEPTED);
     ck_assert_ptr_null(body_of(token[0]));
 }
 
@@ -216,15 +228,15 @@ TEST(few_large_updates_are_with_the_workers_at_once)
     for (size_t i = 0; i < UPLOADS_MAX_LARGE + 2; i++)
         ck_assert_int_eq(ask(requests, "POST", own_path(), large_body(), &reply), HTTP_LATER);
     ck_assert_uint_eq(tokens(token), UPLOADS_MAX_LARGE);
-    ck_assert_uint_eq(coordinator_count(coordinator, uid), UPLOADS_MAX_LARGE + 2);
+    ck_assert_uint_eq(coordinator_count(coordinator, &UPDATE_SERVICE, uid), UPLOADS_MAX_LARGE + 2);
     ck_assert_int_eq(status_of("POST", own_path()), HTTP_LATER); /* a small one goes ahead */
     ck_assert_uint_eq(tokens(token), UPLOADS_MAX_LARGE + 1);
 
-    coordinator_answer(coordinator, token[0], RESULT_ACCEPTED);
+    answer(token[0], RESULT_ACCEPTED);
     ck_assert_int_eq(status_later(first), 200);
     ck_assert_uint_eq(tokens(token), UPLOADS_MAX_LARGE + 2);
     coordinator_forget(coordinator, uid); /* the Task is deleted */
-    ck_assert_uint_eq(coordinator_count(coordinator, uid), 0);
+    ck_assert_uint_eq(coordinator_count(coordinator, &UPDATE_SERVICE, uid), 0);
     ck_assert_int_eq(status_later(first + UPLOADS_MAX_LARGE), 404);
 }
 
@@ -283,12 +295,12 @@ static void deal_with(size_t count)
             continue;
         }
         const char *token = strchr(mail->source, '#') + 1;
-        const char *body = coordinator_read(coordinator, arena, token, &len);
+        const char *body = coordinator_read(coordinator, arena, strtoull(token, NULL, 10), &len);
         ck_assert_ptr_nonnull(body);
         ck_assert_uint_eq(len, PARAMETERS_BODY);
         ck_assert_uint_eq(strspn(body, "1"), len);
         mailbox_ack(mailbox, uid, mail->sequence);
-        coordinator_answer(coordinator, token, RESULT_ACCEPTED);
+        answer(token, RESULT_ACCEPTED);
         count--;
     }
 }

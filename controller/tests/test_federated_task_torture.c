@@ -5,7 +5,7 @@
 #include "common/api/kinds.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
-#include "controller/federated/model_store.h"
+#include "controller/blobs/model_store.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/stage_federated.h"
 #include "controller/tests/torture.h"

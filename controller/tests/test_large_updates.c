@@ -1,9 +1,9 @@
 /* Large updates by HTTP: only UPLOADS_MAX_LARGE are with the workers, and none of them for ever. */
 #include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "controller/federated/coordinator.h"
-#include "controller/federated/model_store.h"
-#include "controller/federated/uploads.h"
+#include "controller/blobs/model_store.h"
+#include "controller/coordinator/uploads.h"
+#include "controller/federated/training_requests.h"
 #include "controller/tests/fake_bridge.h"
 #include "controller/tests/outside.h"
 #include "controller/tests/stage_federated.h"
@@ -14,6 +14,7 @@
     ",\"timeoutSeconds\":600,\"rounds\":{\"total\":1}}"
 
 static struct coordinator *coordinator;
+static struct training_requests services;
 static struct arena *clients; /* they wait for their answers until the end */
 static uint64_t requests;
 
@@ -43,15 +44,17 @@ static void set_up(void)
     stage_set_up(outside_roundtrip, outside_between);
     stage_run();
 
-    const struct coordinator_options options = { .tasks = stage.task.tasks,
-                                                 .rounds = stage.round.rounds,
-                                                 .jobs = stage.round.jobs,
-                                                 .mailbox = stage.task.mailbox,
-                                                 .task_queue = stage.task.task_queue,
-                                                 .cache = stage.round.cache,
-                                                 .leads = leads };
+    const struct coordinator_options options = { .leads = leads };
 
     coordinator = coordinator_create(&options);
+    services = (struct training_requests){ .coordinator = coordinator,
+                                           .tasks = stage.task.tasks,
+                                           .rounds = stage.round.rounds,
+                                           .jobs = stage.round.jobs,
+                                           .mailbox = stage.task.mailbox,
+                                           .task_queue = stage.task.task_queue,
+                                           .cache = stage.round.cache };
+    coordinator_serve(coordinator, &UPDATE_SERVICE, &services, MODEL_S3_MAX);
     stage.round.coordinator = coordinator;
     clients = arena_create();
     requests = 0;

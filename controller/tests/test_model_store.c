@@ -4,7 +4,7 @@
 #include "common/kube/kinds.h"
 #include "common/tests/fake_api.h"
 #include "common/tests/suite.h"
-#include "controller/federated/model_store.h"
+#include "controller/blobs/model_store.h"
 
 #define CHUNK ((size_t)768 << 10) /* of the configmap store */
 

@@ -5,8 +5,8 @@
 #include "common/base/str.h"
 #include "common/tests/process.h"
 #include "common/tests/suite.h"
+#include "controller/blobs/s3.h"
 #include "controller/federated/model_source.h"
-#include "controller/federated/s3.h"
 #include "controller/tests/s3_server.h"
 
 static struct arena *arena;

@@ -41,9 +41,11 @@ controller/task/plan  common/base/ common/json/ common/api/ common/kube/conditio
 controller/cache      common/base/ common/json/ common/api/ common/kube/ common/runtime/store.h controller/device/ controller/task/plan/
 controller/bridge     common/base/ common/json/ common/api/ common/kube/object.h common/net/mqtt.h common/runtime/mailbox.h common/runtime/metrics.h common/runtime/store.h common/runtime/thread.h common/runtime/workqueue.h controller/device/ controller/cache/
 controller/shared     common/base/ common/json/ common/api/ common/kube/ common/net/mqtt.h common/runtime/ certs/options.h controller/device/ controller/scheduler/ controller/bridge/ controller/module/
+controller/blobs      common/base/ common/json/ common/api/names.h common/kube/ common/net/http_client.h controller/module/ controller/shared/options.h
+controller/coordinator common/base/ common/kube/object.h common/net/http_server.h common/runtime/metrics.h controller/module/ controller/shared/options.h
 controller/proplet    common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
 controller/task       common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
-controller/<kind>     common/base/ common/json/ common/api/ common/view/ common/schema/embedded.h common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/module/ controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
+controller/<kind>     common/base/ common/json/ common/api/ common/view/ common/schema/embedded.h common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/module/ controller/blobs/ controller/coordinator/ controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
 controller/process    common/base/ common/kube/ common/runtime/ common/api/names.h certs/ controller/module/ controller/cache/catch_up.h controller/shared/options.h
 controller            common/base/ common/json/ common/runtime/program.h controller/process/
 webhook               common/base/ common/json/ common/schema/ common/net/ common/api/ common/kube/object.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
@@ -57,7 +59,7 @@ standalone/process     common/ certs/ controller/shared/options.h controller/pro
 standalone             common/base/ common/json/ common/runtime/program.h standalone/process/
 plugin/cli            common/base/ common/json/ common/api/kinds.h common/kube/ common/runtime/options.h
 plugin/why            common/base/ common/json/ common/api/ common/kube/object.h common/runtime/store.h controller/scheduler/ controller/task/task_placement.h common/view/
-plugin/commands       common/base/ common/json/ common/api/ common/schema/embedded.h common/kube/ common/net/http_client.h controller/scheduler/scheduler.h controller/federated/model_store.h controller/task/task_placement.h plugin/cli/ common/view/ plugin/why/
+plugin/commands       common/base/ common/json/ common/api/ common/schema/embedded.h common/kube/ common/net/http_client.h controller/scheduler/scheduler.h controller/blobs/model_store.h controller/task/task_placement.h plugin/cli/ common/view/ plugin/why/
 plugin                common/base/ common/json/ plugin/cli/ plugin/commands/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 bench                 common/ controller/ webhook/ standalone/store/kv.h

@@ -4,7 +4,7 @@
 
 #include "common/api/kinds.h"
 #include "common/base/str.h"
-#include "controller/federated/model_store.h"
+#include "controller/blobs/model_store.h"
 #include "plugin/cli/objects.h"
 #include "plugin/commands/commands.h"
 

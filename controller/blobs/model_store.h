@@ -116,3 +116,10 @@ int model_store_s3_read(struct model_store *store, struct arena *arena, const ch
  * aws_access_key_id, aws_secret_access_key, aws_session_token. Fills those three of ret; in the arena. */
 int model_s3_credentials_read(struct arena *arena, const char *path, struct model_s3_options *ret,
                               struct error *err) MUST_CHECK;
+
+struct module;
+struct module_host;
+/* The store that the flags of the process name, with the rights of this module; for its create. The
+ * module destroys it. Errors name the flag. */
+int model_store_make(struct module_host *host, const struct module *user, struct model_store **ret,
+                     struct error *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-#include "controller/federated/uploads.h"
+#include "controller/coordinator/uploads.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,8 +14,9 @@ struct upload {
     uint64_t token; /* rises */
     bool is_awaited;
     int status; /* TOLD */
+    const struct coordinator_service *service;
     struct kube_name task;
-    char *uid, *id;
+    char *uid, *id, *query;
     struct http_body *body; /* QUEUED and ACTIVE */
     bool is_large;
 };
@@ -40,6 +41,7 @@ static void clear(struct upload *upload)
     http_body_release(upload->body);
     free(upload->uid);
     free(upload->id);
+    free(upload->query);
     *upload = (struct upload){ 0 };
 }
 
@@ -112,9 +114,11 @@ bool uploads_add(struct uploads *uploads, const struct upload_sender *sender,
         *free_one = (struct upload){ .state = UPLOAD_QUEUED,
                                      .token = sender->token,
                                      .is_awaited = true,
+                                     .service = sender->service,
                                      .task = sender->task,
                                      .uid = xstrdup(sender->uid),
                                      .id = xstrdup(sender->id),
+                                     .query = xstrdup(sender->query ? sender->query : ""),
                                      .body = body,
                                      .is_large = body->len > UPLOADS_LARGE };
     else
@@ -140,9 +144,11 @@ bool uploads_next(struct uploads *uploads, struct arena *arena, struct upload_se
     if (next) {
         next->state = UPLOAD_ACTIVE;
         *ret = (struct upload_sender){ .token = next->token,
+                                       .service = next->service,
                                        .task = next->task,
                                        .uid = arena_strdup(arena, next->uid),
-                                       .id = arena_strdup(arena, next->id) };
+                                       .id = arena_strdup(arena, next->id),
+                                       .query = arena_strdup(arena, next->query) };
     }
     pthread_mutex_unlock(&uploads->lock);
     return next;
@@ -164,13 +170,15 @@ const char *uploads_read(struct uploads *uploads, struct arena *arena, uint64_t 
     return bytes;
 }
 
-size_t uploads_count(struct uploads *uploads, const char *uid)
+size_t uploads_count(struct uploads *uploads, const struct coordinator_service *service,
+                     const char *uid)
 {
     size_t count = 0;
 
     pthread_mutex_lock(&uploads->lock);
     for (size_t i = 0; i < UPLOADS_MAX; i++)
-        count += uploads->uploads[i].body && str_equal(uploads->uploads[i].uid, uid);
+        count += uploads->uploads[i].body && uploads->uploads[i].service == service &&
+                 str_equal(uploads->uploads[i].uid, uid);
     pthread_mutex_unlock(&uploads->lock);
     return count;
 }

@@ -1,9 +1,8 @@
-#include "controller/federated/gone_scopes.h"
+#include "controller/blobs/gone_scopes.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/str.h"

@@ -1,4 +1,4 @@
-#include "controller/federated/s3.h"
+#include "controller/blobs/s3.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "common/base/str.h"
 #include "common/kube/kinds.h"
 #include "common/kube/owner.h"
-#include "controller/federated/model_store.h"
+#include "controller/blobs/model_store.h"
 
 /* The API server takes 1 MiB of data in one ConfigMap, and etcd 1.5 MiB in one write. */
 #define CHUNK ((size_t)768 << 10)

@@ -5,8 +5,8 @@
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/net/http_client.h"
-#include "controller/federated/model_store.h"
-#include "controller/federated/s3.h"
+#include "controller/blobs/model_store.h"
+#include "controller/blobs/s3.h"
 
 /* Names of objects in one reply of a list: 1000, as S3 gives them, and as many pages as one owner could
  * have. */

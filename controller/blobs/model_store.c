@@ -1,4 +1,4 @@
-#include "controller/federated/model_store.h"
+#include "controller/blobs/model_store.h"
 
 #include "common/base/digest.h"
 #include "common/base/str.h"

@@ -2,7 +2,7 @@
  * (s3), as soon as the deletion is seen. */
 #pragma once
 
-#include "controller/federated/model_store.h"
+#include "controller/blobs/model_store.h"
 
 /*
  * A scope is noted when its owner goes, and stays noted until the store has forgotten it. In memory

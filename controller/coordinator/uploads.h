@@ -1,4 +1,5 @@
-/* Updates that came by HTTP: whole bodies, until the Tasks that they are for have dealt with them. */
+/* Uploads of devices that came by HTTP: whole bodies, until the Tasks that they are for have dealt
+ * with them. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,11 +23,14 @@
 #define UPLOADS_MAX_LARGE 2
 
 /* The sender of an upload. Strings are copied. */
+struct coordinator_service;
 struct upload_sender {
     uint64_t token; /* of the request: http_server_request.id */
+    const struct coordinator_service *service;
     struct kube_name task;
-    const char *uid; /* of the Task */
-    const char *id;  /* of its message */
+    const char *uid;   /* of the Task */
+    const char *id;    /* of its message */
+    const char *query; /* of the request; NULL: none */
 };
 
 struct uploads;
@@ -45,8 +49,9 @@ bool uploads_next(struct uploads *uploads, struct arena *arena, struct upload_se
 /* The body, copied; NULL: it is not here any more. */
 const char *uploads_read(struct uploads *uploads, struct arena *arena, uint64_t token,
                          size_t *ret_len);
-/* Returns the number of uploads of this Task that are here, answered or not. */
-size_t uploads_count(struct uploads *uploads, const char *uid);
+/* Returns the number of uploads to this service for this Task that are here, answered or not. */
+size_t uploads_count(struct uploads *uploads, const struct coordinator_service *service,
+                     const char *uid);
 /* The outcome of an upload; wakes its request. Nothing happens if it is not here any more. */
 void uploads_tell(struct uploads *uploads, uint64_t token, int status);
 /* A turn of the Task has failed, and another one may, for as long as a quota lasts: its large

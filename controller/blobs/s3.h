@@ -1,7 +1,7 @@
-/* Addresses, replies and options of S3, without a connection. Inside of federated/. */
+/* Addresses, replies and options of S3, without a connection. Inside of blobs/. */
 #pragma once
 
-#include "controller/federated/model_store.h"
+#include "controller/blobs/model_store.h"
 
 /* Everything encoded but A-Z a-z 0-9 - _ . ~ and, with slashes, '/': as Signature Version 4 wants it. */
 const char *s3_encode(struct arena *arena, const char *text, bool slashes);
