@@ -42,7 +42,7 @@ struct module_source {
     const struct kube_kind *kind; /* of a cache that a module has stated */
     map_fn *map;                  /* with self of this module */
     const struct kube_kind
-        *wakes; /* kind of the names that map queues; NULL: the kind of the module */
+        *wakes; /* kind of the names that map queues; NULL: the queue of the module */
 };
 
 /* Flags that fill a struct of the module. */
@@ -57,7 +57,8 @@ struct module_flags {
 typedef void last_turn_fn(void *ctx, const struct kube_name *name);
 
 /*
- * A module is a kind, or a part that several kinds use; such a part has no name, kind or reconcile.
+ * A module is a kind, or a part that several kinds use. Such a part has no kind. It has a name, and a
+ * queue of its own, if it has a reconcile.
  * The process loops over MODULES and knows none of them by name.
  *
  *  1. The caches and queues of all modules exist before the first create.
@@ -112,6 +113,9 @@ struct module_host {
 struct informer *module_host_informer(const struct module_host *host, const struct kube_kind *kind);
 /* Returns the queue of a kind that a module reconciles. */
 struct workqueue *module_host_queue(const struct module_host *host, const struct kube_kind *kind);
+/* Returns the queue of a module without a kind. */
+struct workqueue *module_host_own_queue(const struct module_host *host,
+                                        const struct module *module);
 /* Returns the client with the rights of the ServiceAccount of a module. */
 struct kube_client *module_host_client(const struct module_host *host, const struct module *module);
 /* Returns the struct that the flags of a module filled. */

@@ -144,9 +144,9 @@ static void watch_sources(struct modules *modules, const struct open_module *ite
                                                        find_cache(modules, source->kind)->informer,
                                                    .map = source->map,
                                                    .self = item->self };
-        const struct kube_kind *wakes = source->wakes ? source->wakes : item->module->kind;
 
-        controller_watch(find_controller(modules, wakes), &watched);
+        controller_watch(source->wakes ? find_controller(modules, source->wakes) : item->controller,
+                         &watched);
     }
 }
 
@@ -263,6 +263,11 @@ static const struct open_module *find_module(const struct module_host *host,
     while (item->module != module)
         item++;
     return item;
+}
+
+struct workqueue *module_host_own_queue(const struct module_host *host, const struct module *module)
+{
+    return controller_queue(find_module(host, module)->controller);
 }
 
 struct kube_client *module_host_client(const struct module_host *host, const struct module *module)

@@ -25,13 +25,12 @@ struct informer *staged_cache(struct watch_loop *loop, const struct kube_kind *k
     return informer;
 }
 
-static const struct staged *find(const struct staged *staged, size_t len,
-                                 const struct kube_kind *kind)
+static const struct staged *find(const struct staged *staged, size_t len, const void *what)
 {
-    static const struct staged NOBODY = { .kind = NULL };
+    static const struct staged NOBODY = { .what = NULL };
 
-    for (size_t i = 0; kind && i < len; i++) {
-        if (staged[i].kind == kind)
+    for (size_t i = 0; i < len; i++) {
+        if (staged[i].what == what)
             return &staged[i];
     }
     return &NOBODY;
@@ -41,10 +40,11 @@ void staged_changed(const struct staged *staged, size_t len, const struct kube_k
                     struct kube_object *old, struct kube_object *current)
 {
     for (size_t i = 0; MODULES[i]; i++) {
-        const struct staged *module = find(staged, len, MODULES[i]->kind);
+        const void *what = MODULES[i]->kind ? (const void *)MODULES[i]->kind : MODULES[i];
+        const struct staged *module = find(staged, len, what);
         const struct module_source *source = MODULES[i]->sources;
 
-        for (; module->self && source->kind; source++) {
+        for (; source && module->self && source->kind; source++) {
             struct workqueue *queue =
                 source->wakes ? find(staged, len, source->wakes)->queue : module->queue;
             if (source->kind == kind && queue)

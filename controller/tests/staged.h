@@ -5,9 +5,9 @@
 #include "controller/module/module.h"
 #include "controller/tests/outside.h"
 
-/* A kind that is reconciled on the stage. */
+/* A module that plays on the stage. */
 struct staged {
-    const struct kube_kind *kind;
+    const void *what;        /* its kind; of a module without one itself */
     void *self;              /* of its module; NULL: only its queue is there */
     struct workqueue *queue; /* NULL: nothing reconciles it */
 };
