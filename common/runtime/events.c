@@ -25,6 +25,7 @@ struct pending {
     const struct kube_kind *kind;
     struct kube_object *regarding;
     const struct event *event;
+    char *note; /* in place of that of the event; NULL: none */
     int64_t time_us;
     int64_t time_ms; /* the same, of the monotonic clock */
 };
@@ -81,6 +82,7 @@ struct events *events_create(struct kube_client *client, const char *component,
 static void pending_free(struct pending *pending)
 {
     kube_object_unref(pending->regarding);
+    free(pending->note);
     free(pending);
 }
 
@@ -130,6 +132,11 @@ static struct pending *next_pending(struct events *events)
     return pending;
 }
 
+static const char *note_of(const struct pending *pending)
+{
+    return pending->note ? pending->note : pending->event->note;
+}
+
 static cJSON *event_object(struct events *events, struct arena *arena,
                            const struct pending *pending, const struct kube_name *name)
 {
@@ -148,7 +155,7 @@ static cJSON *event_object(struct events *events, struct arena *arena,
     json_set_string(event, "type", pending->event->type == EVENT_WARNING ? "Warning" : "Normal");
     json_set_string(event, "reason", pending->event->reason);
     json_set_string(event, "action", pending->event->reason);
-    json_set_string(event, "note", pending->event->note);
+    json_set_string(event, "note", note_of(pending));
 
     cJSON *regarding = json_set_object(event, "regarding");
     const struct kube_kind *kind = pending->kind;
@@ -224,9 +231,8 @@ static void write_one(struct events *events, const struct pending *pending)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct error err = { 0 };
-    const char *key =
-        arena_printf(arena, "%s/%d/%s/%s", pending->regarding->uid, pending->event->type,
-                     pending->event->reason, pending->event->note);
+    const char *key = arena_printf(arena, "%s/%d/%s/%s", pending->regarding->uid,
+                                   pending->event->type, pending->event->reason, note_of(pending));
     struct series *series = map_get(events->series, key);
     int r;
 
@@ -284,12 +290,20 @@ void events_stop(struct events *events)
 void events_emit(struct events *events, const struct kube_kind *kind,
                  const struct kube_object *regarding, const struct event *event)
 {
+    events_emit_note(events, kind, regarding, event, NULL);
+}
+
+void events_emit_note(struct events *events, const struct kube_kind *kind,
+                      const struct kube_object *regarding, const struct event *event,
+                      const char *note)
+{
     struct pending *pending = xcalloc(1, sizeof(*pending));
 
     pending->kind = kind;
     /* Counting references changes the counter only, which belongs to nobody. */
     pending->regarding = kube_object_ref((struct kube_object *)regarding);
     pending->event = event;
+    pending->note = note ? xstrdup(note) : NULL;
     pending->time_us = clock_wall_us(events->clock);
     pending->time_ms = clock_monotonic_ms(events->clock);
 

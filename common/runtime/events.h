@@ -12,7 +12,7 @@
 
 enum event_type { EVENT_NORMAL, EVENT_WARNING };
 
-/* An Event of a transition. Its text is constant. Text of devices, pods and users is for the status
+/* An Event of a transition. Its text is constant; a note of one occurrence holds numbers of ours at most. Text of devices, pods and users is for the status
  * of the object only, because more people may list Events than read that object. */
 struct event {
     enum event_type type;
@@ -38,3 +38,7 @@ void events_stop(struct events *events);
  * place of a new Event. *event is not copied and outlives `events`. Any thread; does not block. */
 void events_emit(struct events *events, const struct kube_kind *kind,
                  const struct kube_object *regarding, const struct event *event);
+/* The same with a note of this occurrence, which is copied; at most 1 KiB. NULL: that of the event. */
+void events_emit_note(struct events *events, const struct kube_kind *kind,
+                      const struct kube_object *regarding, const struct event *event,
+                      const char *note);
