@@ -195,7 +195,7 @@ PROGRAMS = $(if $(TEST),$(or $(strip $(chosen)),$(error no unit test is called '
 # Memory that is handled by hand: parsers, codecs, arenas, buffers, the network, the stores.
 QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% digest fake_api http% json% k% l% map mailbox \
     mqtt% name% o% pa% quantity s% timezone token% transport% watch% workqueue yaml% zone) \
-    $(addprefix controller/tests/test_,bridge_messages coordinator device_m% device_replay fl_% messages model_s% payload \
+    $(addprefix controller/tests/test_,bridge_messages checkpoint_query checkpoints coordinator device_m% device_replay fl_% messages model_s% payload \
     training_update update_mail) webhook/tests/test_hostile webhook/tests/test_re% webhook/tests/test_serving \
     $(addprefix certs/tests/test_,cert_make cert_plan certgen) $(addprefix standalone/tests/test_,answers api_calls api_watch \
     documents kv% patches seats server),$(filter $t,$(TEST_SRC:%.c=%)))

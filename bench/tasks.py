@@ -65,6 +65,8 @@ def create_task(connection, options, name):
         spec["suspend"] = True
     if options.daemon:
         spec["daemon"] = True
+    if options.checkpoint:
+        spec["checkpoint"] = {"interval": "60s", "keep": 1}
     task = {"apiVersion": API, "kind": "Task", "metadata": metadata_of(options, "tasks", name), "spec": spec}
     answer, before, after = send(connection, "POST", path_of(options, "tasks"), task)
     return answer["metadata"]["uid"], before, after
@@ -338,6 +340,7 @@ def main():
     parser.add_argument("--defaulted", action="store_true", help="as the webhook leaves them")
     parser.add_argument("--suspend", action="store_true", help="Tasks that do not begin")
     parser.add_argument("--daemon", action="store_true", help="Tasks that keep their places")
+    parser.add_argument("--checkpoint", action="store_true", help="Tasks that hand over their state")
     for name in ("broker", "domain", "channel"):
         parser.add_argument(f"--{name}", help="for proplets")
     parser.add_argument("--max-tasks", type=int, default=0, help="0: no limit; for proplets")

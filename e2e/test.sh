@@ -22,7 +22,7 @@ export TEST_FAILURES=$ROOT/build/test/failures # a few lines of each failure, by
 # End-to-end cases that prove on real parts what nothing cheaper can (docs/contributing/testing.md), the longest first.
 QUICK_CASES=(23 24 64 63 97 60 40 49 07 35 02 33 50 43 73 31 01 28 03 12 17 15 29 16 08)
 QUICK_CRASH_TASKS=60
-NODE_CASES=(80 81 82 83 84 85 86 87 90 91 94) # need pods that run; 88 needs several nodes
+NODE_CASES=(59 80 81 82 83 84 85 86 87 90 91 94) # need pods that run; 88 needs several nodes
 
 # The commit, and what differs from it.
 state() {

@@ -42,6 +42,13 @@ static const struct json_field MONITORING_FIELDS[] = {
 static const struct json_struct MONITORING =
     JSON_STRUCT(struct monitoring_profile, MONITORING_FIELDS);
 
+static const struct json_field CHECKPOINT_SPEC_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct task_checkpoint_spec, interval, "interval"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_checkpoint_spec, keep, "keep"),
+};
+static const struct json_struct CHECKPOINT_SPEC =
+    JSON_STRUCT(struct task_checkpoint_spec, CHECKPOINT_SPEC_FIELDS);
+
 static const struct json_field SPEC_FIELDS[] = {
     JSON_FIELD(FIELD_STRING, struct task_spec, name, "name"),
     JSON_FIELD(FIELD_STRING, struct task_spec, function_name, "functionName"),
@@ -88,6 +95,7 @@ static const struct json_field SPEC_FIELDS[] = {
                "startingDeadlineSeconds"),
     JSON_FIELD(FIELD_OPT_INT, struct task_spec, history_limit, "historyLimit"),
     JSON_FIELD(FIELD_OPT_INT, struct task_spec, broadcast_quorum, "broadcastQuorum"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct task_spec, checkpoint, "checkpoint", &CHECKPOINT_SPEC),
 };
 const struct json_struct TASK_SPEC = JSON_STRUCT(struct task_spec, SPEC_FIELDS);
 
@@ -126,6 +134,27 @@ static const struct json_field LOST_ATTEMPT_FIELDS[] = {
 static const struct json_struct LOST_ATTEMPT =
     JSON_STRUCT(struct lost_attempt, LOST_ATTEMPT_FIELDS);
 
+static const struct json_field CHECKPOINT_FIELDS[] = {
+    JSON_FIELD(FIELD_OPT_INT, struct task_checkpoint, step, "step"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_checkpoint, samples, "samples"),
+    JSON_FIELD(FIELD_TIME, struct task_checkpoint, time_us, "time"),
+    JSON_FIELD(FIELD_COUNT, struct task_checkpoint, attempt, "attempt"),
+    JSON_FIELD(FIELD_STRING, struct task_checkpoint, proplet, "proplet"),
+    JSON_FIELD(FIELD_STRING, struct task_checkpoint, sha256, "sha256"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_checkpoint, bytes, "bytes"),
+    JSON_FIELD(FIELD_STRING, struct task_checkpoint, ref, "ref"),
+    JSON_FIELD(FIELD_STRING, struct task_checkpoint, uri, "uri"),
+};
+static const struct json_struct CHECKPOINT = JSON_STRUCT(struct task_checkpoint, CHECKPOINT_FIELDS);
+
+static const struct json_field STORED_CHECKPOINT_FIELDS[] = {
+    JSON_FIELD(FIELD_OPT_INT, struct stored_checkpoint, step, "step"),
+    JSON_FIELD(FIELD_STRING, struct stored_checkpoint, ref, "ref"),
+    JSON_FIELD(FIELD_OPT_INT, struct stored_checkpoint, bytes, "bytes"),
+};
+static const struct json_struct STORED_CHECKPOINT =
+    JSON_STRUCT(struct stored_checkpoint, STORED_CHECKPOINT_FIELDS);
+
 static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD_ENUM(struct task_status, phase, "phase", TASK_PHASE_NAMES),
     JSON_FIELD(FIELD_STRING, struct task_status, assigned_proplet, "assignedProplet"),
@@ -159,6 +188,10 @@ static const struct json_field STATUS_FIELDS[] = {
                       &TARGET),
     JSON_FIELD_NESTED(FIELD_OBJECTS, struct task_status, lost_attempts, "lostAttempts",
                       &LOST_ATTEMPT),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct task_status, last_checkpoint, "lastCheckpoint",
+                      &CHECKPOINT),
+    JSON_FIELD_NESTED(FIELD_OBJECTS, struct task_status, checkpoints, "checkpoints",
+                      &STORED_CHECKPOINT),
 };
 const struct json_struct TASK_STATUS = JSON_STRUCT(struct task_status, STATUS_FIELDS);
 
@@ -253,6 +286,21 @@ int64_t task_proplet_lost_seconds(const struct task_spec *spec)
 int64_t task_history_limit(const struct task_spec *spec)
 {
     return or_default(&spec->history_limit, TASK_DEFAULT_HISTORY_LIMIT);
+}
+
+int64_t task_checkpoint_seconds(const struct task_checkpoint_spec *checkpoint)
+{
+    int64_t ms = 0;
+
+    if (!checkpoint || !checkpoint->interval || !str_to_duration_ms(checkpoint->interval, &ms) ||
+        ms < TASK_MIN_CHECKPOINT_SECONDS * 1000 || ms > TASK_MAX_CHECKPOINT_SECONDS * 1000)
+        return TASK_DEFAULT_CHECKPOINT_SECONDS;
+    return ms / 1000;
+}
+
+int64_t task_checkpoint_keep(const struct task_checkpoint_spec *checkpoint)
+{
+    return checkpoint ? or_default(&checkpoint->keep, TASK_DEFAULT_CHECKPOINT_KEEP) : 0;
 }
 
 const char *task_function_name(const struct task_spec *spec, const char *object_name)

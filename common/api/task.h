@@ -47,6 +47,12 @@ struct monitoring_profile {
     struct json_opt_int history_size;
 };
 
+/* A Task with this hands over its state, and the next attempt goes on there. */
+struct task_checkpoint_spec {
+    const char *interval; /* Go duration; NULL: the default */
+    struct json_opt_int keep;
+};
+
 struct task_spec {
     const char *name;
     const char *function_name;
@@ -86,6 +92,7 @@ struct task_spec {
     struct json_opt_int starting_deadline_seconds;
     struct json_opt_int history_limit;
     struct json_opt_int broadcast_quorum;
+    struct task_checkpoint_spec *checkpoint; /* NULL: none */
     bool beyond_embedded; /* no field: embedded_problem found one when it was decoded */
 };
 
@@ -154,6 +161,26 @@ struct lost_attempt {
     const char *id;        /* of its messages */
 };
 
+/* The newest checkpoint of a Task. */
+struct task_checkpoint {
+    struct json_opt_int step;
+    struct json_opt_int samples; /* unset: the device did not say */
+    int64_t time_us;
+    int64_t attempt;
+    const char *proplet; /* name of the Proplet object */
+    const char *sha256;  /* lower case hex */
+    struct json_opt_int bytes;
+    const char *ref; /* model://sha256:<digits>; NULL: the bytes are not stored here */
+    const char *uri; /* the place where the device keeps the bytes; NULL likewise */
+};
+
+/* A checkpoint whose bytes are stored here. */
+struct stored_checkpoint {
+    struct json_opt_int step;
+    const char *ref;
+    struct json_opt_int bytes;
+};
+
 struct task_status {
     enum task_phase phase;
     const char *assigned_proplet; /* name of the Proplet object */
@@ -183,9 +210,11 @@ struct task_status {
     int64_t run;
     const char *observed_restart; /* value of the restart annotation that was acted on last */
     const cJSON *history;
-    struct task_targets *targets;          /* NULL: no broadcast */
-    struct json_objects broadcast_results; /* of struct task_target */
-    struct json_objects lost_attempts;     /* of struct lost_attempt, oldest first */
+    struct task_targets *targets;            /* NULL: no broadcast */
+    struct json_objects broadcast_results;   /* of struct task_target */
+    struct json_objects lost_attempts;       /* of struct lost_attempt, oldest first */
+    struct task_checkpoint *last_checkpoint; /* NULL: none */
+    struct json_objects checkpoints;         /* of struct stored_checkpoint, newest first */
 };
 
 struct task {
@@ -214,6 +243,8 @@ bool task_awaits_schedule(const struct task *task);
 #define TASK_DEFAULT_BACKOFF_LIMIT 0
 #define TASK_DEFAULT_PROPLET_LOST_SECONDS 120
 #define TASK_DEFAULT_HISTORY_LIMIT 3
+#define TASK_DEFAULT_CHECKPOINT_SECONDS 600
+#define TASK_DEFAULT_CHECKPOINT_KEEP 2
 /* The device's own interval between two samples of a Task. */
 #define TASK_DEFAULT_MONITORING_INTERVAL_MS 10000
 
@@ -221,6 +252,11 @@ int64_t task_priority(const struct task_spec *spec);
 int64_t task_backoff_limit(const struct task_spec *spec);
 int64_t task_proplet_lost_seconds(const struct task_spec *spec);
 int64_t task_history_limit(const struct task_spec *spec);
+/* checkpoint may be NULL. A duration outside of its limits is the default. */
+#define TASK_MIN_CHECKPOINT_SECONDS 10
+#define TASK_MAX_CHECKPOINT_SECONDS 86400
+int64_t task_checkpoint_seconds(const struct task_checkpoint_spec *checkpoint);
+int64_t task_checkpoint_keep(const struct task_checkpoint_spec *checkpoint);
 /* The export to call: object_name if there is no functionName. */
 const char *task_function_name(const struct task_spec *spec, const char *object_name);
 const char *task_timezone(const struct task_spec *spec);

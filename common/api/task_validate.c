@@ -106,6 +106,23 @@ static void check_inputs(const struct spec_view *view, const cJSON *inputs)
     }
 }
 
+static void check_checkpoint(const struct spec_view *view, const struct task_spec *spec)
+{
+    const char *interval = spec->checkpoint->interval;
+    int64_t ms = 0;
+
+    if (interval &&
+        (!str_to_duration_ms(interval, &ms) || ms < TASK_MIN_CHECKPOINT_SECONDS * 1000 ||
+         ms > TASK_MAX_CHECKPOINT_SECONDS * 1000))
+        field_error(view->validation->errors, FIELD_ERROR_INVALID,
+                    spec_path(view, "checkpoint.interval"),
+                    json_get(spec_json(view, "checkpoint"), "interval"), "must be from 10s to 24h");
+    if (spec->broadcast)
+        refuse(view, "broadcast", "broadcast and checkpoint exclude each other");
+    if (spec->encrypted)
+        refuse(view, "encrypted", "encrypted and checkpoint exclude each other");
+}
+
 void task_spec_validate(const struct spec_view *view, const struct task_spec *spec)
 {
     check_source(view, spec);
@@ -118,6 +135,8 @@ void task_spec_validate(const struct spec_view *view, const struct task_spec *sp
         refuse(view, "broadcast", "broadcast and propletSelector.propletId exclude each other");
     if (spec->restart_policy == RESTART_ALWAYS && !spec->daemon)
         refuse(view, "restartPolicy", "Always is for daemons only");
+    if (spec->checkpoint)
+        check_checkpoint(view, spec);
 }
 
 /* --- a Task ----------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "common/base/str.h"
 
 /* A kind is looked up in a handful of ways; each costs memory for every object. */
-#define MAX_INDEXES 8
+#define MAX_INDEXES 12
 
 struct index {
     const char *name;

@@ -30,7 +30,8 @@ static const char FULL_SPEC[] =
     "\"activeDeadlineSeconds\":1,\"ttlSecondsAfterFinished\":0,\"propletLostPolicy\":\"Fail\","
     "\"propletLostSeconds\":0,\"lostAttemptsLimit\":0,\"concurrencyPolicy\":\"Replace\","
     "\"startingDeadlineSeconds\":4,"
-    "\"historyLimit\":0,\"broadcastQuorum\":2}";
+    "\"historyLimit\":0,\"broadcastQuorum\":2,"
+    "\"checkpoint\":{\"interval\":\"90s\",\"keep\":1}}";
 
 static const char FULL_STATUS[] =
     "{\"phase\":\"failed\",\"assignedProplet\":\"p\",\"assignedPropletUid\":\"u\","
@@ -51,7 +52,11 @@ static const char FULL_STATUS[] =
     "\"broadcastResults\":[{\"proplet\":\"p\",\"index\":7,\"phase\":\"failed\",\"startedAt\":"
     "\"2026-11-21T10:00:02Z\",\"finishedAt\":\"2026-11-21T10:00:03Z\",\"reason\":\"DeviceError\","
     "\"results\":[1.50],\"error\":\"e\",\"resultBytes\":1,\"omitted\":true,\"restarts\":2}],"
-    "\"lostAttempts\":[{\"proplet\":\"p\",\"id\":\"uid.1\"}]}";
+    "\"lostAttempts\":[{\"proplet\":\"p\",\"id\":\"uid.1\"}],"
+    "\"lastCheckpoint\":{\"step\":0,\"samples\":5,\"time\":\"2026-11-21T10:00:02Z\","
+    "\"attempt\":2,\"proplet\":\"p\",\"sha256\":\"ab\",\"bytes\":3,\"ref\":\"model://sha256:ab\","
+    "\"uri\":\"file:///c\"},\"checkpoints\":[{\"step\":0,\"ref\":\"model://"
+    "sha256:ab\",\"bytes\":3}]}";
 
 TEST_GROUP("task_api", arena_set_up, arena_tear_down);
 

@@ -60,6 +60,7 @@ static const struct {
     { "{\"startingDeadlineSeconds\":1}", false },
     { "{\"historyLimit\":1}", false },
     { "{\"broadcastQuorum\":1}", false },
+    { "{\"checkpoint\":{\"keep\":1}}", false },
 };
 
 TEST_GROUP("task_changes", arena_set_up, arena_tear_down);

@@ -18,7 +18,7 @@ static const char *const MODEL_STORES[] = { "configmap", "s3", NULL };
 
 static const struct option FLAG_TABLE[] = {
     { FLAG("model-store", OPTION_CHOICE, model_store, "configmap"), .choices = MODEL_STORES,
-      .help = "store of models and large updates" },
+      .help = "store of models, large updates and checkpoints" },
     { FLAG("s3-endpoint", OPTION_STRING, s3_endpoint, NULL), .value_name = "URL",
       .help = "URL of the S3 service, such as https://s3.example.com; for --model-store s3" },
     { FLAG("s3-region", OPTION_STRING, s3_region, "us-east-1"), .value_name = "NAME",

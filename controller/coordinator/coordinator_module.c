@@ -19,7 +19,7 @@ static const struct option FLAG_TABLE[] = {
       .type = OPTION_STRING,
       .offset = offsetof(struct coordinator_flags, address),
       .value_name = "ADDRESS",
-      .help = "address on which devices send updates of federated learning and fetch models; "
+      .help = "address on which devices send updates and checkpoints and fetch models; "
               "requires --coordinator-url" },
 };
 

@@ -68,6 +68,8 @@ static void add_environment(struct arena *arena, cJSON *payload,
 
     json_for_each (item, request->task->env)
         json_set_string(env, item->string, json_string(item, ""));
+    json_for_each (item, request->checkpoint)
+        json_set_string(env, item->string, json_string(item, ""));
     json_set_string(env, "TASK_ID", request->message_id);
     json_set_string(env, "PROPLET_ID", request->client_id);
     add_coordinator(arena, env, request);

@@ -17,6 +17,7 @@ struct start_request {
     const char *message_id;
     const char *client_id; /* the device's identity, never the Proplet's name */
     enum proplet_dialect dialect;
+    const cJSON *checkpoint; /* variables of its checkpoint, before those of the Task; NULL: none */
     const char *coordinator_url; /* the address to which training Tasks send updates; NULL: none */
 };
 

@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "controller/device/payload.h"
 #include "controller/task/plan/broadcast_plan.h"
+#include "controller/task/plan/task_checkpoint_plan.h"
 #include "controller/task/plan/task_transition.h"
 #include "controller/task/task_metrics.h"
 
@@ -97,6 +98,8 @@ static int task_send_start(const struct task_deps *deps, struct reconcile *rc,
         .message_id = task_message_id(rc->arena, observed),
         .client_id = observed->proplet.client_id,
         .dialect = observed->proplet.dialect,
+        .checkpoint =
+            task_checkpoint_environment(rc->arena, observed, deps->settings->coordinator_url),
         .coordinator_url = deps->settings->coordinator_url,
     };
 

@@ -137,6 +137,9 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
 {
     if (plan->earlier)
         events_emit(rc->events, &KIND_TASK, object, plan->earlier);
+    if (plan->checkpoint_note)
+        events_emit_note(rc->events, &KIND_TASK, object, &TASK_EVENT_CHECKPOINT,
+                         plan->checkpoint_note);
     if (!plan->event)
         return;
 

@@ -10,6 +10,7 @@
 #include "common/kube/kinds.h"
 #include "controller/shared/put_back.h"
 #include "controller/shared/refused_pods.h"
+#include "controller/task/plan/task_checkpoint_plan.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_transition.h"
 #include "controller/task/plan/task_workload_plan.h"
@@ -679,6 +680,8 @@ int task_workload_create(const struct task_deps *deps, struct reconcile *rc,
         .spec = &whole.spec,
         .attempt = observed->task.status.attempt,
         .proplet = observed->task.status.assigned_proplet,
+        .checkpoint =
+            task_checkpoint_environment(rc->arena, observed, deps->settings->coordinator_url),
         .pod_template = observed->proplet.pod_template,
     };
     r = task_workload_manifest(rc->arena, &request, &manifest, err);

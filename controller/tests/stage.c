@@ -9,6 +9,7 @@
 #include "controller/bridge/bridge_messages.h"
 #include "controller/job/propellerjob.h"
 #include "controller/task/task_room.h"
+#include "controller/tests/stage_checkpoints.h"
 #include "controller/tests/stage_federated.h"
 #include "controller/tests/staged.h"
 #include "controller/workload/workload.h"
@@ -36,6 +37,7 @@ static const struct controller_settings SETTINGS = {
     .stop_timeout_ms = 30000,
     .pod_start_ms = 120000,
     .max_result_bytes = 262144,
+    .coordinator_url = "http://coordinator",
     .refresh = { .interval_ms = 60000, .qps = 10 },
 };
 
@@ -67,6 +69,7 @@ static void on_kind(void *ctx, struct kube_object *old, struct kube_object *curr
         { &KIND_PROPELLERJOB, &stage.job, NULL },
         stage_federated_jobs(),
         stage_federated_rounds(),
+        stage_checkpoints_tasks(),
     };
 
     staged_changed(staged, ARRAY_LEN(staged), ctx, old, current);
@@ -251,6 +254,7 @@ static void start_process(void)
     make_others(task);
     task_owners_add(&stage.task.owners, &PROPELLERJOB_OWNER, informer_store(stage.job.jobs));
     task->candidates = candidates_create(informer_store(task->proplets));
+    stage_checkpoints_start();
     stage_federated_start();
     process.sink = (struct bridge_sink){
         .tasks = informer_store(task->tasks),
@@ -266,6 +270,7 @@ static void start_process(void)
     list_what_was_made();
     task_note_all(task);
     task_room_restore(task, clock_wall_us(&stage.clock.clock));
+    stage_checkpoints_lead();
 }
 
 void stage_write_events(void)
@@ -282,6 +287,7 @@ static void end_process(void)
 
     events_destroy(process.events);
     watch_loop_destroy(process.loop);
+    stage_checkpoints_end();
     stage_federated_end();
     informer_destroy(task->tasks);
     informer_destroy(task->proplets);
@@ -326,6 +332,7 @@ void stage_tear_down(void)
     end_process();
     kube_config_destroy(process.config);
     fake_api_destroy(stage.api);
+    stage_checkpoints_clear();
     stage_federated_clear();
     timeline_destroy(stage.task.timeline);
     arena_destroy(stage.arena);
@@ -445,7 +452,8 @@ static bool step(void)
         turn(stage.task.proplet_queue, proplet_reconcile, &stage.proplet);
     } else if (workqueue_len(stage.task.task_queue)) {
         turn(stage.task.task_queue, task_reconcile, &stage.task);
-    } else if ((queue = stage_federated_queue(&reconcile, &self))) {
+    } else if ((queue = stage_checkpoints_queue(&reconcile, &self)) ||
+               (queue = stage_federated_queue(&reconcile, &self))) {
         turn(queue, reconcile, self);
     } else {
         return more || wait_for_timer();

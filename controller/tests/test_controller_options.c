@@ -242,12 +242,14 @@ static const struct {
     { "--workers task=1x", "--workers: 'task=1x' is not KIND=N with N from 1 to 64" },
     { "--workers task=00000000001",
       "--workers: 'task=00000000001' is not KIND=N with N from 1 to 64" },
-    { "--workers =4",
-      "--workers: no kind '' (allowed: proplet, task, propellerjob, federatedjob, traininground)" },
-    { "--workers tasks=4", "--workers: no kind 'tasks' (allowed: proplet, task, propellerjob, "
-                           "federatedjob, traininground)" },
-    { "--workers tas=4", "--workers: no kind 'tas' (allowed: proplet, task, propellerjob, "
-                         "federatedjob, traininground)" },
+    { "--workers =4", "--workers: no kind '' (allowed: proplet, task, checkpoint, propellerjob, "
+                      "federatedjob, traininground)" },
+    { "--workers tasks=4",
+      "--workers: no kind 'tasks' (allowed: proplet, task, checkpoint, propellerjob, "
+      "federatedjob, traininground)" },
+    { "--workers tas=4",
+      "--workers: no kind 'tas' (allowed: proplet, task, checkpoint, propellerjob, "
+      "federatedjob, traininground)" },
     { "--workers ,task=1", "--workers: '' is not KIND=N with N from 1 to 64" },
 };
 

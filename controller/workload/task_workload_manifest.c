@@ -161,6 +161,8 @@ static void add_environment(struct arena *arena, cJSON *container,
         if (!is_config_key(item->string))
             workload_add_env(arena, list, item->string, json_string(item, ""));
     }
+    json_for_each (item, request->checkpoint)
+        workload_add_env(arena, list, item->string, json_string(item, ""));
     workload_add_env(arena, list, "PROPLET_ID", request->proplet);
     workload_add_env(arena, list, "TASK_ID",
                      message_id(arena, metadata_string(request, "uid"), request->attempt));

@@ -23,7 +23,8 @@ struct task_workload_request {
     const struct task_spec *spec; /* complete, with file and env */
     int64_t attempt;              /* from 1 */
     const char *proplet;          /* its name */
-    const cJSON *pod_template;    /* of the Proplet; NULL: none, or none is allowed */
+    const cJSON *checkpoint;   /* variables of its checkpoint, before those of spec; NULL: none */
+    const cJSON *pod_template; /* of the Proplet; NULL: none, or none is allowed */
 };
 
 struct task_workload_manifest {

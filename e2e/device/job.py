@@ -2,7 +2,7 @@
 """The container of a Task that runs as a Job: computes the module that is mounted, with the function
 and inputs of its environment, and writes the result to the termination log.
 
-    job.py [--wait] [--silent] [--long] [--exit CODE] [--grow]
+    job.py [--wait] [--silent] [--long] [--exit CODE] [--grow] [--slices]
 """
 
 import argparse
@@ -11,11 +11,22 @@ import os
 import sys
 import time
 
+import longrun
 import wasm
 
 MODULE = "/propeller/module.wasm"
 TERMINATION_LOG = "/dev/termination-log"
 GO = "/tmp/go"
+
+
+def say(event, **values):
+    print(json.dumps({"event": event, **values}), flush=True)
+
+
+def compute_in_slices():
+    with open(MODULE, "rb") as file:
+        module = wasm.Module(file.read())
+    return longrun.LongRun(module, dict(os.environ), 1, say).run()
 
 
 def compute():
@@ -33,8 +44,9 @@ def main():
     parser.add_argument("--long", action="store_true", help="more than a kubelet takes as a message")
     parser.add_argument("--exit", type=int, default=0)
     parser.add_argument("--grow", action="store_true")
+    parser.add_argument("--slices", action="store_true", help="handing over checkpoints (longrun.py)")
     options = parser.parse_args()
-    print(json.dumps({"event": "job", "task": os.environ["TASK_ID"], "proplet": os.environ["PROPLET_ID"]}), flush=True)
+    say("job", task=os.environ["TASK_ID"], proplet=os.environ["PROPLET_ID"])
     while options.wait and not os.path.exists(GO):
         time.sleep(0.1)
     if options.grow:
@@ -46,7 +58,7 @@ def main():
         sys.exit(options.exit)
     if not options.silent:
         try:
-            result = compute()
+            result = compute_in_slices() if options.slices else compute()
         except wasm.TaskError as error:
             print(error, file=sys.stderr)
             sys.exit(1)

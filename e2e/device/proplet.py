@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 
+import longrun
 import paho.mqtt.client as mqtt
 import training
 from start import Dropped, decode_start
@@ -270,13 +271,22 @@ class Proplet:
             task.prepare()
             if task.is_daemon:
                 self.loop.post(lambda: self._daemon_started(task))
-            results = task.compute()
+            if longrun.is_long(task):
+                results = self._run_long(task)
+            else:
+                results = task.compute()
         except TaskError as problem:
             error = str(problem)
         except training.Silent as why:
             self.loop.post(lambda: self._end_in_silence(task, str(why)))
             return
         self.loop.post(lambda: self.computed(task, results, error))
+
+    def _run_long(self, task):
+        def say(event, **values):
+            self.loop.post(lambda: self.journal.write(self.identity, event, task=task.ident, **values))
+
+        return longrun.LongRun(task.module, task.message["env"], self.options.slice_pause, say).run()
 
     def _end_in_silence(self, task, why):
         self.tasks.pop(task.ident, None)

@@ -137,6 +137,16 @@ class Module:
             text = str(error).splitlines()[0]
             raise TaskError(f"Failed to instantiate Wasmtime module: {text}") from error
 
+    def instantiate(self, env):
+        """For a run in parts: see longrun.py."""
+        return self._instantiate(env, os.devnull)
+
+    def call(self, instance, name, *arguments):
+        function = instance.exports(self.store).get(name)
+        if function is None:
+            raise TaskError(f"Function '{name}' not found in module exports")
+        return self._call(name, function, arguments)
+
     def _find(self, wanted, instance):
         exports = instance.exports(self.store)
         functions = {

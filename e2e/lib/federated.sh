@@ -7,6 +7,22 @@ federated_world() {
     local count=$1 devices=() device
     shift
     mapfile -t devices < <(seq -f 'device-%g' "$count")
+    world_start_with_coordinator "${devices[@]}" -- "$@"
+    module_server
+    proplet_json worker-NUMBER device-NUMBER | add_numbered "$count"
+    for device in "${devices[@]}"; do
+        trainer_start "$device"
+    done
+    wait_for 60 "all Proplets to run" phase_count_is proplets Running "$count"
+}
+
+# world_start_with_coordinator DEVICE... [-- CONTROLLER-OPTION...]: broker, and controller with coordinator
+world_start_with_coordinator() {
+    local devices=()
+    while (($#)) && [[ $1 != -- ]]; do
+        devices+=("$1")
+        shift
+    done
     broker_prepare "${devices[@]}"
     broker_start
     controller_prepare
@@ -21,15 +37,9 @@ federated_world() {
     fi
     CONTROLLER_OPTIONS+=(
         --coordinator-bind-address "$address:$COORDINATOR_PORT" --coordinator-url "$COORDINATOR_URL")
-    CONTROLLER_OPTIONS+=("$@")
+    CONTROLLER_OPTIONS+=("${@:2}")
     controller_start
     wait_for 60 "the coordinator to serve" coordinator_serves nobody
-    module_server
-    proplet_json worker-NUMBER device-NUMBER | add_numbered "$count"
-    for device in "${devices[@]}"; do
-        trainer_start "$device"
-    done
-    wait_for 60 "all Proplets to run" phase_count_is proplets Running "$count"
 }
 
 # The pods' coordinator at one address, also for this machine.

@@ -41,11 +41,12 @@ OWNERS = {
 # Who changes what several may change.
 SHARED = {
     (GROUP, "tasks"): {"task-controller", "propellerjob-controller", "traininground-controller"},
-    ("", "configmaps"): {"task-controller", "federatedjob-controller", "traininground-controller"},
+    ("", "configmaps"): {"task-controller", "checkpoint-controller", "federatedjob-controller",
+                         "traininground-controller"},
     ("", "secrets"): {"certificate-controller", "proplet-controller"},
     ("apps", "deployments"): {"proplet-controller", "task-controller"},
     ("apps", "statefulsets"): {"proplet-controller"},
-    ("events.k8s.io", "events"): {"task-controller", "proplet-controller", "propellerjob-controller",
+    ("events.k8s.io", "events"): {"task-controller", "proplet-controller", "checkpoint-controller", "propellerjob-controller",
                                  "federatedjob-controller", "traininground-controller"},
 }
 
@@ -59,6 +60,10 @@ EXPECTED_UNUSED = {
         "an update comes before the cache has its round",
     "task-controller apps/deployments get":
         "a Deployment is there that the cache does not know: a reply was lost, or the process died",
+    "checkpoint-controller events.k8s.io/events patch":
+        "a series: stored checkpoints of two attempts of a Task cannot be read within ten minutes",
+    "checkpoint-controller propeller.propeller.abstractmachines.fr/tasks/finalizers update":
+        "no request: the API server asks for it when bytes are stored with blockOwnerDeletion",
     "proplet-controller events.k8s.io/events list":
         "the pods of a StatefulSet are refused, which 72 provokes, and not where pods really run",
     "proplet-controller propeller.propeller.abstractmachines.fr/proplets/finalizers update":

@@ -253,7 +253,7 @@ check_reasons() {
     texts=$(sed -nE 's/^REASON\(\w+, "(\w+)".*/\1/p' common/api/reasons.def | paste -sd'|')
     sources '*.[ch]' | grep ^controller/ | grep -v /tests/ >"$WORK/reasoning"
     xargs -a "$WORK/reasoning" grep -HnE "\"($texts)\"|\b(reason|problem|failure|word) = \"[A-Z]" |
-        grep -vE 'condition_get\(|", CONDITION_|#define PART_' || true
+        grep -vE 'condition_get\(|", CONDITION_|set_condition\(|has_changed\(|#define PART_' || true
     sed -nE 's/^REASON\((\w+),.*/\1/p' common/api/reasons.def | while read -r name; do
         xargs -a "$WORK/reasoning" grep -qw "REASON_$name" || echo "common/api/reasons.def: nothing uses REASON_$name"
     done

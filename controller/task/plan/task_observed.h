@@ -43,6 +43,32 @@ struct observed_result {
     size_t blob_len;
 };
 
+/* The outcomes of a checkpoint: see task_checkpoint_plan.h. */
+enum checkpoint_verdict {
+    CHECKPOINT_STORED,
+    CHECKPOINT_NOTED,    /* its bytes are elsewhere */
+    CHECKPOINT_REPEATED, /* the status names it already */
+    CHECKPOINT_STALE,    /* its step is not above the last one */
+    CHECKPOINT_EARLY,
+    CHECKPOINT_TOO_LARGE,
+    CHECKPOINT_INVALID, /* its bytes have another digest than it says */
+    CHECKPOINT_OTHER_ATTEMPT,
+    CHECKPOINT_NOT_RUNNING,
+    CHECKPOINT_STORE_FAILED,
+    CHECKPOINT_VERDICTS,
+};
+
+struct observed_checkpoint {
+    const char *message_id; /* of its sender's attempt */
+    int64_t step;
+    struct json_opt_int samples; /* unset: not said */
+    const char *sha256; /* NULL: not known yet, so that the same step may be the same bytes */
+    size_t bytes;
+    const char *ref; /* its place in the store; NULL with uri, or if it is not stored yet */
+    const char *uri; /* the place at which the device keeps it; NULL: it handed over the bytes */
+    uint64_t token;  /* of its request */
+};
+
 /* The device of the assigned Proplet was restarted. */
 struct observed_restart {
     uint64_t sequence; /* of its mail; 0: none */
@@ -146,6 +172,11 @@ struct task_observed {
      * marker_since_ms (monotonic). */
     bool marker_wanted, marker_awaited;
     int64_t marker_since_ms;
+    /* With spec.checkpoint: the one that waits for its judgement (NULL: none), and why the last one
+     * was not stored (NULL: it was). See task_checkpoint_plan.h. */
+    const struct observed_checkpoint *checkpoint;
+    const char *checkpoint_failure;
+    bool has_coordinator;
     size_t max_result_bytes;
     int64_t stop_timeout_ms;
     int64_t start_confirm_ms;
@@ -252,6 +283,8 @@ struct task_plan {
     size_t missed;  /* times of the schedule that passed before this run; counted to a limit */
     bool *owed_due; /* of status.lostAttempts as observed: stops to send now; NULL: none */
 
+    enum checkpoint_verdict checkpoint_verdict; /* of the observed one */
+    const char *checkpoint_note; /* of the Event of the one that the status names now; NULL: none */
     size_t rejected[RESULT_VERDICTS];
     const enum result_verdict *verdicts; /* of observed.results; NULL: they were not looked at */
     enum task_answer answer;             /* to be noted when the status is written */

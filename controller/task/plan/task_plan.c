@@ -8,6 +8,7 @@
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/owed_stops_plan.h"
 #include "controller/task/plan/plan_parts.h"
+#include "controller/task/plan/task_checkpoint_plan.h"
 #include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_retry_plan.h"
@@ -470,7 +471,26 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
     if (plan.action != TASK_ADD_FINALIZER && plan.action != TASK_DELETE && !observed->deleted_us &&
         !observed->target_id)
         owed_stops_plan(arena, observed, &plan);
+    task_plan_checkpoint(arena, observed, &plan);
     return plan;
+}
+
+/* The plan after an action that did not go as planned. */
+static void conclude(struct arena *arena, const struct task_observed *observed,
+                     const struct task_setback *setback, struct task_plan *ret)
+{
+    switch (setback->kind) {
+    case SETBACK_HELD_UP:
+        task_plan_workload_held_up(arena, observed, ret, setback->reason, setback->message);
+        break;
+    case SETBACK_UNSTORABLE:
+        task_heard(arena, observed, ret);
+        task_fail(arena, observed, ret, REASON_RESULT_REFUSED,
+                  "the API server does not take this result");
+        break;
+    default:
+        task_fail(arena, observed, ret, setback->reason, setback->message);
+    }
 }
 
 struct task_plan task_plan_conclude(struct arena *arena, const struct task_observed *observed,
@@ -493,17 +513,7 @@ struct task_plan task_plan_conclude(struct arena *arena, const struct task_obser
     ret.verdicts = plan->verdicts;
     memcpy(ret.rejected, plan->rejected, sizeof(ret.rejected));
     ret.ack_up_to = plan->ack_up_to;
-    switch (setback->kind) {
-    case SETBACK_HELD_UP:
-        task_plan_workload_held_up(arena, observed, &ret, setback->reason, setback->message);
-        break;
-    case SETBACK_UNSTORABLE:
-        task_heard(arena, observed, &ret);
-        task_fail(arena, observed, &ret, REASON_RESULT_REFUSED,
-                  "the API server does not take this result");
-        break;
-    default:
-        task_fail(arena, observed, &ret, setback->reason, setback->message);
-    }
+    conclude(arena, observed, setback, &ret);
+    task_plan_checkpoint(arena, observed, &ret);
     return ret;
 }

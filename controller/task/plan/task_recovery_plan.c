@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "common/base/str.h"
+#include "controller/task/plan/task_checkpoint_plan.h"
 #include "controller/task/plan/task_transition.h"
 
 #define METRICS_INTERVALS_MISSED 3
@@ -439,13 +440,14 @@ void task_plan_stopped(struct arena *arena, const struct task_observed *observed
 
 /* ---- the next choice ---- */
 
-static const struct candidate *same_again(const struct task_observed *observed)
+/* NULL: it does not fit, or there is no name. */
+static const struct candidate *pick_named(const struct task_observed *observed, const char *name)
 {
     const struct schedule_context *context = &observed->candidates;
 
     for (size_t i = 0; i < context->len; i++) {
         const struct candidate *candidate = &context->candidates[i];
-        if (str_equal(candidate->name, observed->task.status.assigned_proplet) &&
+        if (str_equal(candidate->name, name) &&
             schedule_filter(&observed->task.spec, candidate) == FILTER_PASSED)
             return candidate;
     }
@@ -460,9 +462,11 @@ const struct candidate *task_pick(struct arena *arena, const struct task_observe
     enum reason reason = reason_of(status->reason);
 
     if (status->phase == TASK_PENDING && reason == REASON_RESTARTED)
-        chosen = same_again(observed);
+        chosen = pick_named(observed, status->assigned_proplet);
     else if (status->phase == TASK_PENDING && reason == REASON_NOT_CONFIRMED)
         chosen = pick_other(arena, observed);
+    else
+        chosen = pick_named(observed, task_checkpoint_holder(observed));
     if (chosen)
         return chosen;
     return scheduler_pick(observed->scheduler, arena, &observed->task.spec, &observed->candidates,
