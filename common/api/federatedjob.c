@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "common/api/decode.h"
+#include "common/base/str.h"
 
 const char *const LATE_UPDATES_NAMES[] = { "Drop", "StalenessWeighted", NULL };
 const char *const FEDERATED_PHASE_NAMES[] = { "Pending", "Running", "Completed", "Failed", NULL };
@@ -17,6 +18,14 @@ static const struct json_field ROUNDS_FIELDS[] = {
     JSON_FIELD(FIELD_STRING, struct federated_rounds, strategy, "strategy"),
 };
 static const struct json_struct ROUNDS = JSON_STRUCT(struct federated_rounds, ROUNDS_FIELDS);
+
+static const struct json_field CHECKPOINT_SPEC_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct federated_checkpoint_spec, interval, "interval"),
+    JSON_FIELD(FIELD_OPT_INT, struct federated_checkpoint_spec, keep, "keep"),
+    JSON_FIELD(FIELD_BOOL, struct federated_checkpoint_spec, participants, "participants"),
+};
+static const struct json_struct CHECKPOINT_SPEC =
+    JSON_STRUCT(struct federated_checkpoint_spec, CHECKPOINT_SPEC_FIELDS);
 
 static const struct json_field SPEC_FIELDS[] = {
     JSON_FIELD(FIELD_STRING, struct federatedjob_spec, experiment_id, "experimentId"),
@@ -33,6 +42,9 @@ static const struct json_field SPEC_FIELDS[] = {
     JSON_FIELD(FIELD_BOOL, struct federatedjob_spec, suspend, "suspend"),
     JSON_FIELD_ENUM(struct federatedjob_spec, late_updates, "lateUpdates", LATE_UPDATES_NAMES),
     JSON_FIELD(FIELD_OPT_INT, struct federatedjob_spec, history_limit, "historyLimit"),
+    JSON_FIELD(FIELD_OPT_INT, struct federatedjob_spec, backoff_limit, "backoffLimit"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct federatedjob_spec, checkpoint, "checkpoint",
+                      &CHECKPOINT_SPEC),
 };
 const struct json_struct FEDERATEDJOB_SPEC = JSON_STRUCT(struct federatedjob_spec, SPEC_FIELDS);
 
@@ -44,6 +56,14 @@ static const struct json_field PARTICIPANT_STATUS_FIELDS[] = {
 static const struct json_struct PARTICIPANT_STATUS =
     JSON_STRUCT(struct participant_status, PARTICIPANT_STATUS_FIELDS);
 
+static const struct json_field CHECKPOINT_FIELDS[] = {
+    JSON_FIELD(FIELD_COUNT, struct model_checkpoint, round, "round"),
+    JSON_FIELD(FIELD_TIME, struct model_checkpoint, time_us, "time"),
+    JSON_FIELD(FIELD_STRING, struct model_checkpoint, ref, "ref"),
+};
+static const struct json_struct CHECKPOINT =
+    JSON_STRUCT(struct model_checkpoint, CHECKPOINT_FIELDS);
+
 static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD_ENUM(struct federatedjob_status, phase, "phase", FEDERATED_PHASE_NAMES),
     JSON_FIELD(FIELD_COUNT, struct federatedjob_status, current_round, "currentRound"),
@@ -54,6 +74,14 @@ static const struct json_field STATUS_FIELDS[] = {
                       &PARTICIPANT_STATUS),
     JSON_FIELD(FIELD_ARRAY, struct federatedjob_status, conditions, "conditions"),
     JSON_FIELD(FIELD_COUNT, struct federatedjob_status, observed_generation, "observedGeneration"),
+    JSON_FIELD(FIELD_OPT_INT, struct federatedjob_status, round_attempt, "roundAttempt"),
+    JSON_FIELD(FIELD_OPT_INT, struct federatedjob_status, round_failures, "roundFailures"),
+    JSON_FIELD(FIELD_TIME, struct federatedjob_status, next_retry_us, "nextRetry"),
+    JSON_FIELD(FIELD_STRING, struct federatedjob_status, observed_restart, "observedRestart"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct federatedjob_status, last_checkpoint, "lastCheckpoint",
+                      &CHECKPOINT),
+    JSON_FIELD_NESTED(FIELD_OBJECTS, struct federatedjob_status, checkpoints, "checkpoints",
+                      &CHECKPOINT),
 };
 const struct json_struct FEDERATEDJOB_STATUS =
     JSON_STRUCT(struct federatedjob_status, STATUS_FIELDS);
@@ -85,6 +113,23 @@ int64_t federatedjob_timeout_seconds(const struct federatedjob_spec *spec)
 int64_t federatedjob_history_limit(const struct federatedjob_spec *spec)
 {
     return spec->history_limit.set ? spec->history_limit.value : FEDERATED_DEFAULT_HISTORY_LIMIT;
+}
+
+int64_t federatedjob_backoff_limit(const struct federatedjob_spec *spec)
+{
+    return spec->backoff_limit.set ? spec->backoff_limit.value : 0;
+}
+
+int64_t federatedjob_checkpoint_ms(const struct federated_checkpoint_spec *checkpoint)
+{
+    int64_t ms = 0;
+
+    return checkpoint->interval && str_to_duration_ms(checkpoint->interval, &ms) ? ms : 0;
+}
+
+int64_t federatedjob_checkpoint_keep(const struct federated_checkpoint_spec *checkpoint)
+{
+    return checkpoint->keep.set ? checkpoint->keep.value : FEDERATED_DEFAULT_CHECKPOINT_KEEP;
 }
 
 const struct participant *federatedjob_participant(const struct federatedjob_spec *spec,

@@ -29,6 +29,13 @@ struct federated_rounds {
     const char *strategy;
 };
 
+/* Models of rounds that stay beyond historyLimit. */
+struct federated_checkpoint_spec {
+    const char *interval; /* Go duration; NULL: every round */
+    struct json_opt_int keep;
+    bool participants; /* Tasks of participants hand over checkpoints, too */
+};
+
 struct federatedjob_spec {
     const char *experiment_id;
     const char *model_ref;
@@ -42,12 +49,21 @@ struct federatedjob_spec {
     bool suspend;
     enum late_updates late_updates;
     struct json_opt_int history_limit;
+    struct json_opt_int backoff_limit;            /* failures in a row of one round */
+    struct federated_checkpoint_spec *checkpoint; /* NULL: none */
 };
 
 struct participant_status {
     const char *proplet_id;
     const char *status;
     int64_t last_update_us;
+};
+
+/* The model of a round that is kept. */
+struct model_checkpoint {
+    int64_t round;
+    int64_t time_us; /* endTime of the round; of the last one only */
+    const char *ref;
 };
 
 struct federatedjob_status {
@@ -58,6 +74,13 @@ struct federatedjob_status {
     struct json_objects participants; /* of struct participant_status */
     const cJSON *conditions;
     int64_t observed_generation;
+    /* Of the round after the completed ones. */
+    struct json_opt_int round_attempt;  /* unset: the first */
+    struct json_opt_int round_failures; /* in a row */
+    int64_t next_retry_us;              /* a failed round is made again then; 0: it is not */
+    const char *observed_restart;       /* value of the restart annotation that was acted on last */
+    struct model_checkpoint *last_checkpoint; /* NULL: none */
+    struct json_objects checkpoints;          /* of struct model_checkpoint, newest first */
 };
 
 struct federatedjob {
@@ -76,9 +99,13 @@ cJSON *federatedjob_status_encode(struct arena *arena, const struct federatedjob
 
 /* The values of absent fields. */
 #define FEDERATED_DEFAULT_HISTORY_LIMIT 3
+#define FEDERATED_DEFAULT_CHECKPOINT_KEEP 3
 
 int64_t federatedjob_rounds(const struct federatedjob_spec *spec);          /* at least 1 */
 int64_t federatedjob_timeout_seconds(const struct federatedjob_spec *spec); /* 0: for ever */
 int64_t federatedjob_history_limit(const struct federatedjob_spec *spec);
+int64_t federatedjob_backoff_limit(const struct federatedjob_spec *spec);
+int64_t federatedjob_checkpoint_ms(const struct federated_checkpoint_spec *checkpoint);
+int64_t federatedjob_checkpoint_keep(const struct federated_checkpoint_spec *checkpoint);
 const struct participant *federatedjob_participant(const struct federatedjob_spec *spec,
                                                    size_t index);

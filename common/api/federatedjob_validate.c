@@ -2,6 +2,17 @@
 #include "common/api/validate_internal.h"
 #include "common/base/str.h"
 
+#define MAX_INTERVAL_MS INT64_C(86400000)
+
+static void check_interval(const struct spec_view *view, const char *interval)
+{
+    int64_t ms = 0;
+
+    if (interval && (!str_to_duration_ms(interval, &ms) || ms > MAX_INTERVAL_MS))
+        field_error(view->validation->errors, FIELD_ERROR_INVALID, "spec.checkpoint.interval",
+                    json_get(spec_json(view, "checkpoint"), "interval"), "must be at most 24h");
+}
+
 void federatedjob_validate(const struct validation *validation)
 {
     const struct federatedjob_spec *spec = validate_spec(validation, &FEDERATEDJOB_SPEC);
@@ -9,6 +20,8 @@ void federatedjob_validate(const struct validation *validation)
 
     if (!spec)
         return;
+    if (spec->checkpoint)
+        check_interval(&view, spec->checkpoint->interval);
     validate_k_of_n(&view, &spec->k_of_n, spec->participants.len);
     advise_round(&view, spec->aggregator, &spec->timeout_seconds);
     if (spec->rounds && !str_is_empty(spec->rounds->strategy) &&

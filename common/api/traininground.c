@@ -23,6 +23,7 @@ static const struct json_field SPEC_FIELDS[] = {
     JSON_FIELD(FIELD_OPT_INT, struct traininground_spec, timeout_seconds, "timeoutSeconds"),
     JSON_FIELD_NESTED(FIELD_OBJECT, struct traininground_spec, aggregator, "aggregator",
                       &AGGREGATOR),
+    JSON_FIELD(FIELD_ANY, struct traininground_spec, checkpoint, "checkpoint"),
 };
 const struct json_struct TRAININGROUND_SPEC = JSON_STRUCT(struct traininground_spec, SPEC_FIELDS);
 

@@ -31,6 +31,7 @@ struct traininground_spec {
     struct json_opt_int k_of_n;
     struct json_opt_int timeout_seconds;
     struct aggregator *aggregator; /* NULL: none */
+    const cJSON *checkpoint;       /* of the Tasks of participants; NULL: none */
 };
 
 struct round_participant {

@@ -29,16 +29,21 @@ static const struct {
       "\"hyperparams\":{\"lr\":0.05},\"kOfN\":1,\"timeoutSeconds\":0,"
       "\"rounds\":{\"total\":3,\"strategy\":\"sequential\"},"
       "\"aggregator\":{\"algorithm\":\"krum\",\"config\":{\"f\":1}},\"suspend\":true,"
-      "\"lateUpdates\":\"StalenessWeighted\",\"historyLimit\":1}" },
+      "\"lateUpdates\":\"StalenessWeighted\",\"historyLimit\":1,\"backoffLimit\":2,"
+      "\"checkpoint\":{\"interval\":\"1h\",\"keep\":4,\"participants\":true}}" },
     { &FEDERATEDJOB_STATUS,
       "{\"phase\":\"Running\",\"currentRound\":2,\"completedRounds\":1,"
       "\"aggregatedModelRef\":\"m\",\"participants\":[{\"propletId\":\"a\","
       "\"status\":\"s\",\"lastUpdate\":\"2026-11-21T10:00:00Z\"}],\"conditions\":[],"
-      "\"observedGeneration\":1}" },
+      "\"observedGeneration\":1,\"roundAttempt\":2,\"roundFailures\":1,\"nextRetry\":"
+      "\"2026-11-21T10:00:10Z\",\"observedRestart\":\"now\",\"lastCheckpoint\":{\"round\":2,"
+      "\"time\":\"2026-11-21T10:00:00Z\",\"ref\":\"m\"},\"checkpoints\":[{\"round\":2,"
+      "\"ref\":\"m\"}]}" },
     { &TRAININGROUND_SPEC,
       "{\"roundId\":\"r\",\"federatedJobRef\":{\"name\":\"j\"},\"modelRef\":\"m\","
       "\"taskWasmImage\":\"i\",\"participants\":[\"a\",\"b\"],\"hyperparams\":[1],"
-      "\"kOfN\":1,\"timeoutSeconds\":0,\"aggregator\":{\"algorithm\":\"median\"}}" },
+      "\"kOfN\":1,\"timeoutSeconds\":0,\"aggregator\":{\"algorithm\":\"median\"},"
+      "\"checkpoint\":{\"interval\":\"60s\",\"keep\":1}}" },
     { &TRAININGROUND_STATUS,
       "{\"phase\":\"Aggregating\",\"startTime\":\"2026-11-21T10:00:00Z\","
       "\"endTime\":\"2026-11-21T10:00:01Z\",\"updatesReceived\":1,\"updatesRequired\":2,"

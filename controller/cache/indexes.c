@@ -298,9 +298,9 @@ static cJSON *member(cJSON *object, const char *key)
     return (cJSON *)json_get(object, key);
 }
 
-/* Of the annotations only the one that asks for another run. */
-static void keep_restart(cJSON *metadata)
+void project_restart(cJSON *object)
 {
+    cJSON *metadata = member(object, "metadata");
     const cJSON *annotations = json_get(metadata, "annotations");
     const char *asked = json_string(json_get(annotations, ANNOTATION_RESTART), NULL);
     cJSON *kept = asked ? cJSON_CreateObject() : NULL;
@@ -342,7 +342,7 @@ static void remove_unread(cJSON *object, const char *const *unread)
 void project_task(cJSON *object)
 {
     remove_unread(object, UNREAD_OF_TASK);
-    keep_restart(member(object, "metadata"));
+    project_restart(object);
 }
 
 void project_proplet(cJSON *object)

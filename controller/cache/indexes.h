@@ -53,6 +53,8 @@ void indexes_add_proplet(struct store *store);
  * history and annotations. A reconciler that needs them reads them from the API server. */
 watch_project_fn project_task;
 extern const char *const UNREAD_OF_TASK[]; /* paths for which no tree is built */
+/* Removes all annotations but the one that asks for another run, whose value is cut to a digest. */
+void project_restart(cJSON *object);
 /* Removes the client key and annotations. */
 watch_project_fn project_proplet;
 extern const char *const UNREAD_OF_PROPLET[];

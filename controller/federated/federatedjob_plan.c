@@ -7,6 +7,7 @@
 #include "common/kube/conditions.h"
 #include "controller/federated/traininground_plan.h"
 #include "controller/task/plan/plan_parts.h"
+#include "controller/task/plan/task_retry_plan.h"
 
 /* What is known while a plan is made. */
 struct planning {
@@ -20,9 +21,18 @@ int64_t federated_next_round(const struct federatedjob_status *status)
     return status->completed_rounds + 1;
 }
 
-const char *federated_round_name(struct arena *arena, const char *job, int64_t number)
+int64_t federated_round_attempt(const struct federatedjob_status *status)
 {
-    return child_name(arena, NAME_MAX_OBJECT, "round-%" PRId64 "-%s", number, job);
+    return status->round_attempt.set ? status->round_attempt.value : 1;
+}
+
+const char *federated_round_name(struct arena *arena, const char *job, int64_t number,
+                                 int64_t attempt)
+{
+    if (attempt <= 1)
+        return child_name(arena, NAME_MAX_OBJECT, "round-%" PRId64 "-%s", number, job);
+    return child_name(arena, NAME_MAX_OBJECT, "round-%" PRId64 "-%s-r%" PRId64, number, job,
+                      attempt);
 }
 
 static void set_condition(const struct planning *planning, const char *type,
@@ -102,6 +112,47 @@ static void plan_all_completed(const struct planning *planning)
                         planning->plan->status.completed_rounds));
 }
 
+static bool is_checkpoint(const struct planning *planning, int64_t number)
+{
+    const struct federated_observed *observed = planning->observed;
+    const struct federated_checkpoint_spec *spec = observed->job.spec.checkpoint;
+    const struct model_checkpoint *last = observed->job.status.last_checkpoint;
+
+    return spec && (!last || number >= federatedjob_rounds(&observed->job.spec) ||
+                    observed->round.status.end_time_us >=
+                        last->time_us + federatedjob_checkpoint_ms(spec) * 1000);
+}
+
+static void keep_model(const struct planning *planning, int64_t number)
+{
+    const struct federated_observed *observed = planning->observed;
+    const struct json_objects *old = &observed->job.status.checkpoints;
+    int64_t keep = federatedjob_checkpoint_keep(observed->job.spec.checkpoint);
+    struct model_checkpoint *items =
+        arena_array(planning->arena, struct model_checkpoint, old->len + 1);
+    struct model_checkpoint *last = arena_new(planning->arena, struct model_checkpoint);
+    size_t len = 0;
+
+    *last = (struct model_checkpoint){ .round = number,
+                                       .time_us = observed->round.status.end_time_us,
+                                       .ref = observed->round.status.aggregated_model_ref };
+    items[len++] = (struct model_checkpoint){ .round = number, .ref = last->ref };
+    for (size_t i = 0; i < old->len && (int64_t)len < keep; i++)
+        items[len++] = ((const struct model_checkpoint *)old->items)[i];
+    planning->plan->status.last_checkpoint = last;
+    planning->plan->status.checkpoints = (struct json_objects){ items, len };
+    planning->plan->checkpoint_note =
+        arena_printf(planning->arena, "round %" PRId64 " of %" PRId64 ": %s", number,
+                     federatedjob_rounds(&observed->job.spec), last->ref);
+}
+
+static void end_retries(struct federatedjob_status *status)
+{
+    status->round_attempt = (struct json_opt_int){ 0 };
+    status->round_failures = (struct json_opt_int){ 0 };
+    status->next_retry_us = 0;
+}
+
 static void plan_round_completed(const struct planning *planning)
 {
     const struct federated_observed *observed = planning->observed;
@@ -112,6 +163,9 @@ static void plan_round_completed(const struct planning *planning)
     take_participants(planning);
     plan->status.completed_rounds = number;
     plan->status.aggregated_model_ref = observed->round.status.aggregated_model_ref;
+    end_retries(&plan->status);
+    if (is_checkpoint(planning, number))
+        keep_model(planning, number);
     if (number >= total) {
         plan_all_completed(planning);
         return;
@@ -128,6 +182,113 @@ static const char *round_failure(const struct planning *planning)
     return arena_printf(planning->arena, "TrainingRound '%s' failed: %s: %s", observed->round_name,
                         json_string(json_get(failed, "reason"), "no reason given"),
                         json_string(json_get(failed, "message"), ""));
+}
+
+/* --- a round that failed --- */
+
+/* Another attempt may end otherwise. */
+static bool may_be_made_again(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+
+    switch (plan_condition_reason(observed->round.status.conditions, "Failed")) {
+    case REASON_OUT_OF_REACH:
+    case REASON_DEADLINE:
+    case REASON_AGGREGATION_FAILED:
+        return observed->job.status.round_failures.value <
+               federatedjob_backoff_limit(&observed->job.spec);
+    default:
+        return false;
+    }
+}
+
+static void set_next_attempt(struct federatedjob_status *status)
+{
+    status->round_attempt = (struct json_opt_int){ true, federated_round_attempt(status) + 1 };
+    status->next_retry_us = 0;
+}
+
+static void back_off(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    struct federated_plan *plan = planning->plan;
+    int64_t failures = observed->job.status.round_failures.value + 1;
+    int64_t at_us = observed->now_us + retry_delay_s(failures) * 1000000;
+    const char *message = round_failure(planning);
+
+    plan->status.round_failures = (struct json_opt_int){ true, failures };
+    plan->status.next_retry_us = (at_us + 999999) / 1000000 * 1000000; /* as it is written */
+    set_condition(planning, "Progressing", CONDITION_FALSE, REASON_BACKING_OFF, message);
+    plan->event = &FEDERATED_EVENT_RETRYING;
+    plan->requeue_after_ms = 1;
+}
+
+/* Its failure is counted, and the time of the next attempt is written. */
+static void await_retry(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    struct federated_plan *plan = planning->plan;
+    int64_t left_us = observed->job.status.next_retry_us - observed->now_us;
+
+    if (observed->job.spec.suspend)
+        return;
+    if (left_us > retry_delay_s(INT64_MAX) * 1000000) /* the clock was set back */
+        left_us = 0;
+    if (left_us > 0) {
+        plan_requeue_in_us(&plan->requeue_after_ms, left_us);
+        return;
+    }
+    set_next_attempt(&plan->status);
+    plan->requeue_after_ms = 1;
+}
+
+static void plan_round_failed(const struct planning *planning)
+{
+    if (planning->observed->job.status.next_retry_us) {
+        await_retry(planning);
+        return;
+    }
+    take_participants(planning);
+    if (may_be_made_again(planning))
+        back_off(planning);
+    else
+        finish(planning, FEDERATED_FAILED, REASON_ROUND_FAILED, round_failure(planning));
+}
+
+/* --- the restart annotation --- */
+
+/* false: it asks for nothing, or for nothing new. */
+static bool plan_restart(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    const struct federatedjob_status *stored = &observed->job.status;
+    struct federatedjob_status *status = &planning->plan->status;
+    enum reason reason = plan_condition_reason(stored->conditions, "Failed");
+
+    if (!observed->rerun || str_equal(observed->rerun, stored->observed_restart))
+        return false;
+    status->observed_restart = observed->rerun;
+    if (!is_final(stored->phase))
+        return false;
+    if (stored->phase != FEDERATED_FAILED || reason != REASON_ROUND_FAILED) {
+        planning->plan->event = &FEDERATED_EVENT_NOT_RESTARTED;
+        planning->plan->event_note =
+            stored->phase == FEDERATED_COMPLETED
+                ? "it is complete"
+                : arena_printf(planning->arena,
+                               "it failed for %s, which another attempt does not "
+                               "mend",
+                               reason_text(reason));
+        return true;
+    }
+    status->phase = FEDERATED_RUNNING;
+    status->round_failures = (struct json_opt_int){ 0 };
+    set_next_attempt(status);
+    set_condition(planning, "Failed", CONDITION_FALSE, REASON_STARTED_OVER, "");
+    set_condition(planning, "Progressing", CONDITION_TRUE, REASON_STARTED_OVER, "");
+    planning->plan->event = &FEDERATED_EVENT_RESTARTED;
+    planning->plan->requeue_after_ms = 1;
+    return true;
 }
 
 static void plan_suspension(const struct planning *planning)
@@ -226,31 +387,37 @@ static void plan_waiting(const struct planning *planning)
     }
 }
 
+/* Of a job that has not ended. */
+static void plan_active(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    const struct federatedjob_status *status = &planning->plan->status;
+    const struct observed_round *round = &observed->round;
+    bool is_ours = round->exists && !round->foreign && !round->deleting;
+
+    plan_suspension(planning);
+    if (observed->problem)
+        finish(planning, FEDERATED_FAILED, observed->problem, observed->refused);
+    else if (is_ours && round->status.phase == ROUND_COMPLETED)
+        plan_round_completed(planning);
+    else if ((is_ours && round->status.phase == ROUND_FAILED) || status->next_retry_us)
+        plan_round_failed(planning);
+    else if (status->completed_rounds >= federatedjob_rounds(&observed->job.spec))
+        plan_all_completed(planning); /* the spec asks for fewer now */
+    else
+        plan_waiting(planning);
+}
+
 struct federated_plan federated_plan(struct arena *arena, const struct federated_observed *observed)
 {
     struct federated_plan plan = { .status = observed->job.status };
     const struct planning planning = { arena, observed, &plan };
-    const struct observed_round *round = &observed->round;
-    bool is_ours = round->exists && !round->foreign && !round->deleting;
 
     plan.status.observed_generation = observed->generation;
-    if (!is_final(plan.status.phase)) {
-        plan_suspension(&planning);
-        if (observed->problem) {
-            finish(&planning, FEDERATED_FAILED, observed->problem, observed->refused);
-        } else if (is_ours && round->status.phase == ROUND_COMPLETED) {
-            plan_round_completed(&planning);
-        } else if (is_ours && round->status.phase == ROUND_FAILED) {
-            take_participants(&planning);
-            finish(&planning, FEDERATED_FAILED, REASON_ROUND_FAILED, round_failure(&planning));
-        } else if (plan.status.completed_rounds >= federatedjob_rounds(&observed->job.spec)) {
-            plan_all_completed(&planning); /* the spec asks for fewer now */
-        } else {
-            plan_waiting(&planning);
-        }
-    }
+    if (!plan_restart(&planning) && !is_final(plan.status.phase))
+        plan_active(&planning);
     plan_cleaned(&planning);
-    if (is_final(observed->job.status.phase) &&
+    if (is_final(observed->job.status.phase) && is_final(plan.status.phase) &&
         !condition_is(plan.status.conditions, "ModelsRemoved", CONDITION_TRUE))
         plan.action = FEDERATED_CLEAN;
     if (plan.action == FEDERATED_CLEAN && observed->unclean)

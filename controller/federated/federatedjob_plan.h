@@ -9,11 +9,15 @@
 
 /*
  *   Pending ──> Running ──its last round completed──> Completed
- *                  └──a round failed, or is refused──> Failed
+ *                  └──a round failed, or is refused──> Failed ──restart annotation──> Running
  *
  * One round at a time, each made with the model of the one before: completedRounds and
  * aggregatedModelRef are written before the next round is made, so a new leader makes the same one.
  * A round that was deleted before it was counted is made again.
+ *
+ * A round that failed for want of participants or time is made again after a delay, up to
+ * backoffLimit times in a row. Each attempt is an object of its own, begun with the same model. A job
+ * that failed by a round goes on after the completed ones when the restart annotation has a new value.
  *
  * A first model that cannot be read for now is tried again for timeoutSeconds (condition ModelAvailable);
  * then the job fails. Old rounds and models are removed before the next round is made, and after
@@ -40,7 +44,8 @@ struct federated_observed {
     struct timeline_view time; /* for the waiting times */
     struct federatedjob job;
     const char *name;
-    const char *round_name; /* of the round after the completed ones */
+    const char *round_name; /* of the present attempt of the round after the completed ones */
+    const char *rerun;      /* value of the restart annotation; NULL: none */
     struct observed_round round;
     enum reason problem;     /* why there can be no round; REASON_NONE: nothing */
     const char *refused;     /* the same at length */
@@ -62,7 +67,9 @@ struct federated_plan {
     int64_t keep_from; /* rounds before this number, and their models, are removed */
     struct federatedjob_status status; /* as it is to be stored */
 
-    const struct event *event; /* of a transition; NULL: none */
+    const struct event *event;   /* of a transition; NULL: none */
+    const char *event_note;      /* in place of that of the event; NULL: none */
+    const char *checkpoint_note; /* of the Event of a model that is kept from now on; NULL: none */
 
     uint32_t requeue_after_ms; /* 0: only a change wakes it */
 };
@@ -72,5 +79,7 @@ struct federated_plan federated_plan(struct arena *arena,
 
 /* The number of the round after the completed ones: 1, 2, … */
 int64_t federated_next_round(const struct federatedjob_status *status);
-/* round-{number}-{job}; the same for ever. */
-const char *federated_round_name(struct arena *arena, const char *job, int64_t number);
+int64_t federated_round_attempt(const struct federatedjob_status *status);
+/* round-{number}-{job}, of a later attempt round-{number}-{job}-r{attempt}; the same for ever. */
+const char *federated_round_name(struct arena *arena, const char *job, int64_t number,
+                                 int64_t attempt);

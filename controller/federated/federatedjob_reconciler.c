@@ -1,4 +1,5 @@
 #include "common/api/kinds.h"
+#include "common/api/names.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "controller/federated/federatedjob_plan.h"
@@ -53,6 +54,8 @@ static int observe(const struct federatedjob_deps *deps, struct reconcile *rc,
     *observed =
         (struct federated_observed){ .generation = object->generation, .name = object->name };
     observed->now_us = timeline_now_us(deps->timeline, &observed->time);
+    observed->rerun = json_string(
+        json_path(ret->json, "metadata", "annotations", ANNOTATION_RESTART, NULL), NULL);
     model_scope_of(&KIND_FEDERATEDJOB, ret->json, &ret->scope);
     ret->rounds = store_find(informer_store(deps->rounds), rc->arena, INDEX_ROUND_JOB, object->uid);
     int r = federatedjob_decode(rc->arena, ret->json, &observed->job, err);
@@ -60,17 +63,21 @@ static int observe(const struct federatedjob_deps *deps, struct reconcile *rc,
         return r;
 
     observed->round_name =
-        federated_round_name(rc->arena, object->name, federated_next_round(&observed->job.status));
+        federated_round_name(rc->arena, object->name, federated_next_round(&observed->job.status),
+                             federated_round_attempt(&observed->job.status));
     return observe_round(deps, rc, object->uid, observed, err);
 }
 
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct federated_plan *plan)
 {
+    if (plan->checkpoint_note)
+        events_emit_note(rc->events, &KIND_FEDERATEDJOB, object, &FEDERATED_EVENT_CHECKPOINT,
+                         plan->checkpoint_note);
     if (!plan->event)
         return;
     log_info("federated job changed", "uid", object->uid, "event", plan->event->reason, NULL);
-    events_emit(rc->events, &KIND_FEDERATEDJOB, object, plan->event);
+    events_emit_note(rc->events, &KIND_FEDERATEDJOB, object, plan->event, plan->event_note);
 }
 
 /* spec.modelRef becomes a model of this job, in its own scope. */
@@ -170,6 +177,7 @@ static void clean(const struct federatedjob_deps *deps, struct reconcile *rc, st
         .scope = turn->scope,
         .rounds = &turn->rounds,
         .model_ref = plan->status.aggregated_model_ref,
+        .checkpoints = &plan->status.checkpoints,
         .keep_from = plan->keep_from,
         .keeps_late =
             plan->action == FEDERATED_CREATE_ROUND && spec->late_updates == LATE_STALENESS_WEIGHTED,

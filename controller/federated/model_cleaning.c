@@ -95,9 +95,13 @@ int federated_clean(const struct federatedjob_deps *deps, struct reconcile *rc,
 {
     const struct object_list *rounds = cleaning->rounds;
     const struct map *counted = rounds_read(rc->arena, rounds);
-    struct kept kept = { .items = arena_array(rc->arena, const char *, 2 * rounds->len + 2) };
+    const struct model_checkpoint *checkpoints = cleaning->checkpoints->items;
+    struct kept kept = { .items = arena_array(rc->arena, const char *,
+                                              2 * rounds->len + cleaning->checkpoints->len + 2) };
 
     keep(&kept, cleaning->model_ref);
+    for (size_t i = 0; i < cleaning->checkpoints->len; i++)
+        keep(&kept, checkpoints[i].ref);
     for (size_t i = 0; i < rounds->len; i++) {
         const cJSON *json = kube_object_json(rc->arena, rounds->items[i]);
         int r = clean_round(deps, rc, cleaning, rounds->items[i], json, counted, err);

@@ -108,14 +108,19 @@ static void observe_late(const struct traininground_deps *deps, struct reconcile
         store_find(informer_store(deps->rounds), rc->arena, INDEX_ROUND_JOB, turn->job_scope.uid);
     const struct map *counted = rounds_read(rc->arena, &list);
     int64_t *numbers = arena_array(rc->arena, int64_t, list.len + 1);
+    bool *has_failed = arena_array(rc->arena, bool, list.len + 1);
 
-    for (size_t i = 0; i < list.len; i++)
-        numbers[i] = training_round_number(kube_object_json(rc->arena, list.items[i]));
+    for (size_t i = 0; i < list.len; i++) {
+        const cJSON *round = kube_object_json(rc->arena, list.items[i]);
+        numbers[i] = training_round_number(round);
+        has_failed[i] = str_equal(json_string(json_path(round, "status", "phase", NULL), ""),
+                                  ROUND_PHASE_NAMES[ROUND_FAILED]);
+    }
     for (size_t m = 0; m < spec->participants.len; m++) {
         int64_t best = 0;
 
         for (size_t i = 0; i < list.len; i++) {
-            if (numbers[i] <= best || numbers[i] >= turn->number)
+            if (numbers[i] <= best || numbers[i] >= turn->number || has_failed[i])
                 continue;
             const char *task =
                 training_task_name(rc->arena, list.items[i]->name, spec->participants.items[m]);

@@ -76,10 +76,8 @@ void project_traininground(cJSON *object)
 
 void project_federatedjob(cJSON *object)
 {
-    cJSON *metadata = (cJSON *)(uintptr_t)json_get(object, "metadata");
-
-    json_remove(metadata, "labels");
-    json_remove(metadata, "annotations");
+    json_remove((cJSON *)(uintptr_t)json_get(object, "metadata"), "labels");
+    project_restart(object);
 }
 
 bool round_owns(const cJSON *task)

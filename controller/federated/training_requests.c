@@ -6,9 +6,9 @@
 #include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "controller/bridge/bridge_messages.h"
-#include "controller/federated/federatedjob_plan.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
+#include "controller/federated/training_task.h"
 
 static int refuse(int status, const char *reason)
 {
@@ -139,22 +139,35 @@ static const cJSON *read_object(struct store *store, struct arena *arena,
     return object ? kube_object_json(arena, object) : NULL;
 }
 
+/* The model that attempts of this round begin with, all with the same; NULL: there is no such round. */
+static const char *model_of_round(const struct training_requests *self, struct arena *arena,
+                                  const char *job_uid, int64_t number)
+{
+    struct object_list rounds =
+        store_find(informer_store(self->rounds), arena, INDEX_ROUND_JOB, job_uid);
+
+    for (size_t i = 0; i < rounds.len; i++) {
+        const cJSON *round = kube_object_json(arena, rounds.items[i]);
+        if (training_round_number(round) == number)
+            return json_string(json_path(round, "spec", "modelRef", NULL), "");
+    }
+    return NULL;
+}
+
 /* What the round after this version begins with; the last model, while there is no such round. */
 static const char *find_model(const struct training_requests *self, struct arena *arena,
                               const char *job_uid, int64_t version, struct model_scope *ret_scope)
 {
     struct store *jobs = informer_store(self->jobs);
-    struct kube_name name, round_name;
+    struct kube_name name;
 
-    if (!store_name_of_uid(jobs, job_uid, &name) ||
-        !kube_name_set(&round_name, name.ns, federated_round_name(arena, name.name, version + 1)))
+    if (!store_name_of_uid(jobs, job_uid, &name))
         return "";
     *ret_scope = (struct model_scope){ .kind = &KIND_FEDERATEDJOB, .owner = name, .uid = job_uid };
 
-    const cJSON *round = read_object(informer_store(self->rounds), arena, &round_name);
-    if (round && str_equal(kube_controller_uid(round), job_uid))
-        return json_string(json_path(round, "spec", "modelRef", NULL), "");
-
+    const char *model = model_of_round(self, arena, job_uid, version + 1);
+    if (model)
+        return model;
     const cJSON *status = json_get(read_object(jobs, arena, &name), "status");
     if (version < 1 || json_int(json_get(status, "completedRounds"), 0) != version)
         return "";

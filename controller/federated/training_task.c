@@ -148,10 +148,26 @@ int training_task(struct arena *arena, const struct training_request *request, c
     json_set_string(spec, "imageUrl", request->spec->task_wasm_image);
     json_set_string(json_set_object(spec, "propletSelector"), "propletId", proplet);
     set_patience(spec, request);
+    if (request->spec->checkpoint)
+        json_set_copy(spec, "checkpoint", request->spec->checkpoint);
     env = json_set_object(spec, "env");
     set_environment(arena, env, request, proplet);
     *ret = object;
     return check_environment(env, err);
+}
+
+/* As often as models are kept, if the Tasks may. */
+static void set_checkpoint(struct arena *arena, cJSON *spec, const cJSON *of_job)
+{
+    const char *interval = json_string(json_get(of_job, "interval"), NULL);
+    const struct task_checkpoint_spec wanted = { .interval = interval };
+
+    if (!json_bool(json_get(of_job, "participants"), false))
+        return;
+    cJSON *checkpoint = json_set_object(spec, "checkpoint");
+    json_set_string(checkpoint, "interval",
+                    arena_printf(arena, "%" PRId64 "s", task_checkpoint_seconds(&wanted)));
+    json_set_int(checkpoint, "keep", 1);
 }
 
 const cJSON *training_round(struct arena *arena, const cJSON *job, const char *name, int64_t number,
@@ -175,6 +191,7 @@ const cJSON *training_round(struct arena *arena, const cJSON *job, const char *n
         if (json_get(job_spec, COPIED[i]))
             json_set_copy(spec, COPIED[i], json_get(job_spec, COPIED[i]));
     }
+    set_checkpoint(arena, spec, json_get(job_spec, "checkpoint"));
     participants = json_set_array(spec, "participants");
     json_for_each (participant, json_get(job_spec, "participants"))
         json_add_string(participants, json_string(json_get(participant, "propletId"), ""));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/api/kinds.h"
+#include "common/api/names.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
@@ -227,6 +228,16 @@ const cJSON *federated_stage_get(const struct kube_kind *kind, const char *name)
 void federated_stage_put(const char *spec)
 {
     staged_put(federated.api, &KIND_FEDERATEDJOB, "job", parsed(federated.arena, spec), NULL);
+}
+
+void federated_stage_annotate(const char *restart)
+{
+    cJSON *job = json_copy(federated_stage_get(&KIND_FEDERATEDJOB, "job"));
+
+    arena_own(federated.arena, job, json_free);
+    cJSON *metadata = (cJSON *)(uintptr_t)json_get(job, "metadata");
+    json_set_string(json_set_object(metadata, "annotations"), ANNOTATION_RESTART, restart);
+    fake_api_put(federated.api, &KIND_FEDERATEDJOB, job);
 }
 
 void federated_stage_put_proplet(const char *name, const char *phase)

@@ -41,6 +41,7 @@ void federated_stage_tear_down(void);
 
 /* The job "job" in the namespace "default"; spec is JSON. */
 void federated_stage_put(const char *spec);
+void federated_stage_annotate(const char *restart); /* the restart annotation of the job */
 void federated_stage_put_proplet(const char *name, const char *phase);
 void federated_stage_delete(const struct kube_kind *kind, const char *name);
 /* Turns until nothing is to be done for ten seconds. */

@@ -216,3 +216,48 @@ TEST_EACH(a_job_that_is_deleted_at_any_step_leaves_no_round_that_goes_on, DELETI
     }
     ck_assert_uint_gt(failed, 0);
 }
+
+/* The first round fails twice: it is made again once, and once more after the annotation. */
+static const char *play_retries(unsigned fail_at, enum fault fault)
+{
+    federated_stage_set_up();
+    federated.fail_at = fail_at;
+    federated.fault = fault;
+    federated_stage_put(SPEC(1, 4, ",\"backoffLimit\":1,\"checkpoint\":{}"));
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-a", NULL, 1);
+    federated_stage_end_task("round-1-job-b", NULL, 1);
+    federated_stage_run();
+    federated_stage_wait_ms(20000);
+    federated_stage_run();
+    federated_stage_end_task("round-1-job-r2-c", NULL, 1);
+    federated_stage_end_task("round-1-job-r2-d", NULL, 1);
+    federated_stage_run();
+    federated_stage_annotate("again");
+    federated_stage_run();
+    for (const char *name = "abcd"; *name; name++)
+        federated_stage_end_task(arena_printf(federated.arena, "round-1-job-r3-%c", *name), "[1]",
+                                 1);
+    federated_stage_run();
+    return arena_printf(
+        federated.arena, "%s; %s; %s; %s; %zu models", federated_stage_told(),
+        federated_stage_round("round-1-job"), federated_stage_round("round-1-job-r2"),
+        federated_stage_get(&KIND_TRAININGROUND, "round-1-job-r4") ? "a fourth attempt" : "-",
+        federated_stage_models());
+}
+
+TEST_TIMES(no_single_failure_makes_an_attempt_more_or_less, FAULTS)
+{
+    char clean[512];
+
+    str_copy(clean, sizeof(clean), play_retries(0, FAULT_REFUSED));
+    ck_assert_ptr_nonnull(strstr(clean, "Completed 1 1 [1]"));
+    unsigned steps = federated.steps;
+    federated_stage_tear_down();
+    for (unsigned step = 1 + (unsigned)_i % EVERY; step <= steps; step += EVERY) {
+        const char *told = play_retries(step, (enum fault)_i);
+        ck_assert_msg(str_equal(told, clean), "step %u of %u, %s: '%s', not '%s'", step, steps,
+                      FAULT_NAMES[_i], told, clean);
+        federated_stage_tear_down();
+    }
+}

@@ -258,5 +258,223 @@ TEST(what_the_last_round_left_is_removed_also_where_an_earlier_failure_is_over)
 
 TEST(round_names_are_the_documented_ones)
 {
-    ck_assert_str_eq(federated_round_name(arena, "mnist", 12), "round-12-mnist");
+    ck_assert_str_eq(federated_round_name(arena, "mnist", 12, 1), "round-12-mnist");
+    ck_assert_str_eq(federated_round_name(arena, "mnist", 12, 3), "round-12-mnist-r3");
+}
+
+/* --- rounds that are made again --- */
+
+static void round_fails(const char *reason)
+{
+    round_is(ROUND_FAILED);
+    observed.round.status.conditions =
+        parsed(arena, arena_printf(arena,
+                                   "[{\"type\":\"Failed\",\"status\":\"True\",\"reason\":\"%s\","
+                                   "\"message\":\"1 of 2 updates\"}]",
+                                   reason));
+}
+
+static const struct {
+    const char *reason;
+    bool again;
+} FAILURES[] = {
+    { "NotEnoughParticipants", true }, { "DeadlineExceeded", true }, { "AggregationFailed", true },
+    { "ModelTooLarge", false },        { "TasksRefused", false },    { "", false },
+};
+
+TEST_EACH(a_round_is_made_again_where_another_attempt_may_end_otherwise, FAILURES)
+{
+    job(3, ",\"backoffLimit\":1");
+    round_fails(FAILURES[_i].reason);
+    struct federated_plan plan = plan_now();
+    ck_assert_int_eq(plan.status.phase != FEDERATED_FAILED, FAILURES[_i].again);
+    ck_assert_int_eq(plan.status.round_failures.value, FAILURES[_i].again);
+    ck_assert_int_eq(plan.status.next_retry_us != 0, FAILURES[_i].again);
+}
+
+TEST(attempts_follow_each_other_after_growing_delays_up_to_the_limit)
+{
+    job(3, ",\"backoffLimit\":2");
+    observed.job.status.phase = FEDERATED_RUNNING;
+    for (int failures = 1; failures <= 2; failures++) {
+        round_fails("DeadlineExceeded");
+        struct federated_plan plan = plan_now();
+        ck_assert_int_eq(plan.status.round_failures.value, failures);
+        ck_assert_int_eq(plan.status.next_retry_us, observed.now_us + INT64_C(10000000) * failures);
+        ck_assert_str_eq(condition_reason(&plan, "Progressing"), "False BackingOff");
+        ck_assert_str_eq(plan.event->reason, "RoundRetrying");
+        store(&plan);
+
+        plan = plan_now(); /* it is counted once */
+        ck_assert_int_eq(plan.status.round_failures.value, failures);
+        ck_assert_int_eq(plan.requeue_after_ms, 10000 * failures);
+        ck_assert_int_eq(federated_round_attempt(&plan.status), failures);
+
+        observed.now_us += INT64_C(10000000) * failures;
+        plan = plan_now();
+        ck_assert_int_eq(federated_round_attempt(&plan.status), failures + 1);
+        ck_assert_int_eq(plan.status.next_retry_us, 0);
+        ck_assert(plan.action != FEDERATED_CREATE_ROUND); /* not before it is written */
+        store(&plan);
+        observed.round = (struct observed_round){ 0 };
+        plan = plan_now();
+        ck_assert(plan.action == FEDERATED_CREATE_ROUND);
+        store(&plan);
+    }
+    round_fails("DeadlineExceeded");
+    struct federated_plan plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, FEDERATED_FAILED);
+    ck_assert_str_eq(condition_reason(&plan, "Failed"), "True RoundFailed");
+}
+
+TEST(a_round_that_completes_forgets_the_failures_before_it)
+{
+    job(3, ",\"backoffLimit\":2");
+    observed.job.status.round_attempt = (struct json_opt_int){ true, 3 };
+    observed.job.status.round_failures = (struct json_opt_int){ true, 2 };
+    round_is(ROUND_COMPLETED);
+    struct federated_plan plan = plan_now();
+    ck_assert(!plan.status.round_attempt.set && !plan.status.round_failures.set);
+}
+
+TEST(a_suspended_job_makes_no_attempt)
+{
+    job(3, ",\"backoffLimit\":2,\"suspend\":true");
+    observed.job.status.round_failures = (struct json_opt_int){ true, 1 };
+    observed.job.status.next_retry_us = NOW_US - 1;
+    round_fails("DeadlineExceeded");
+    struct federated_plan plan = plan_now();
+    ck_assert_int_eq(federated_round_attempt(&plan.status), 1);
+    ck_assert(plan.action != FEDERATED_CREATE_ROUND);
+}
+
+TEST(a_clock_that_was_set_back_delays_no_attempt_by_days)
+{
+    job(3, ",\"backoffLimit\":2");
+    observed.job.status.next_retry_us = NOW_US + INT64_C(86400000000);
+    round_fails("DeadlineExceeded");
+    struct federated_plan plan = plan_now();
+    ck_assert_int_eq(federated_round_attempt(&plan.status), 2);
+}
+
+TEST(a_failed_round_that_somebody_deleted_is_waited_for_as_well)
+{
+    job(3, ",\"backoffLimit\":2");
+    observed.job.status.next_retry_us = NOW_US + 5000000;
+    struct federated_plan plan = plan_now();
+    ck_assert(plan.action != FEDERATED_CREATE_ROUND);
+    ck_assert_int_eq(plan.requeue_after_ms, 5000);
+}
+
+/* --- the restart annotation --- */
+
+static void fails_for(const char *reason)
+{
+    observed.job.status.phase = FEDERATED_FAILED;
+    observed.job.status.completed_rounds = 2;
+    observed.job.status.aggregated_model_ref = "model://2";
+    observed.job.status.conditions =
+        parsed(arena, arena_printf(arena,
+                                   "[{\"type\":\"Failed\",\"status\":\"True\",\"reason\":\"%s\"},"
+                                   "{\"type\":\"ModelsRemoved\",\"status\":\"True\"}]",
+                                   reason));
+}
+
+TEST(a_job_that_failed_by_a_round_goes_on_after_the_completed_ones)
+{
+    job(3, "");
+    fails_for("RoundFailed");
+    observed.job.status.round_failures = (struct json_opt_int){ true, 1 };
+    observed.rerun = "again";
+    struct federated_plan plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, FEDERATED_RUNNING);
+    ck_assert_int_eq(plan.status.completed_rounds, 2);
+    ck_assert_str_eq(plan.status.aggregated_model_ref, "model://2");
+    ck_assert_int_eq(federated_round_attempt(&plan.status), 2);
+    ck_assert_int_eq(plan.status.round_failures.value, 0);
+    ck_assert_str_eq(plan.status.observed_restart, "again");
+    ck_assert_str_eq(condition_reason(&plan, "Failed"), "False Restarted");
+    ck_assert_str_eq(plan.event->reason, "Restarted");
+    store(&plan);
+
+    plan = plan_now();
+    ck_assert(plan.action == FEDERATED_CREATE_ROUND);
+    ck_assert_int_eq(plan.status.current_round, 3);
+    store(&plan);
+    round_fails("DeadlineExceeded");
+    plan = plan_now(); /* the same value asks for nothing */
+    ck_assert_int_eq(plan.status.phase, FEDERATED_FAILED);
+}
+
+static const struct {
+    enum federatedjob_phase phase;
+    const char *reason, *note;
+} NOT_AGAIN[] = {
+    { FEDERATED_COMPLETED, "RoundsCompleted", "it is complete" },
+    { FEDERATED_FAILED, "RoundRefused",
+      "it failed for RoundRefused, which another attempt does not mend" },
+};
+
+TEST_EACH(another_end_is_not_taken_back_and_that_is_said_once, NOT_AGAIN)
+{
+    job(3, "");
+    fails_for(NOT_AGAIN[_i].reason);
+    observed.job.status.phase = NOT_AGAIN[_i].phase;
+    observed.rerun = "again";
+    struct federated_plan plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, NOT_AGAIN[_i].phase);
+    ck_assert_str_eq(plan.event->reason, "NotRestarted");
+    ck_assert_str_eq(plan.event_note, NOT_AGAIN[_i].note);
+    store(&plan);
+    ck_assert_ptr_null(plan_now().event);
+}
+
+TEST(a_running_job_notes_the_annotation_and_nothing_else)
+{
+    job(3, "");
+    round_is(ROUND_RUNNING);
+    observed.job.status.phase = FEDERATED_RUNNING;
+    observed.rerun = "early";
+    struct federated_plan plan = plan_now();
+    ck_assert_str_eq(plan.status.observed_restart, "early");
+    ck_assert_int_eq(plan.status.phase, FEDERATED_RUNNING);
+    ck_assert_ptr_null(plan.event);
+}
+
+/* --- models that are kept --- */
+
+TEST(a_model_is_kept_each_interval_and_at_the_end)
+{
+    static const struct {
+        int64_t end_s;
+        bool kept;
+    } ROUNDS[] = { { 0, true }, { 59, false }, { 60, true }, { 61, false }, { 62, true } };
+    int64_t kept = 0;
+
+    job((int)ARRAY_LEN(ROUNDS), ",\"checkpoint\":{\"interval\":\"60s\",\"keep\":2}");
+    observed.job.status.phase = FEDERATED_RUNNING;
+    for (size_t i = 0; i < ARRAY_LEN(ROUNDS); i++) {
+        round_is(ROUND_COMPLETED);
+        observed.round.status.end_time_us = NOW_US + ROUNDS[i].end_s * 1000000;
+        struct federated_plan plan = plan_now();
+        ck_assert_int_eq(plan.checkpoint_note != NULL, ROUNDS[i].kept);
+        kept = ROUNDS[i].kept ? (int64_t)i + 1 : kept;
+        ck_assert_int_eq(plan.status.last_checkpoint->round, kept);
+        ck_assert_str_eq(plan.status.last_checkpoint->ref, "model://1");
+        ck_assert_uint_le(plan.status.checkpoints.len, 2);
+        store(&plan);
+    }
+    const struct model_checkpoint *items = observed.job.status.checkpoints.items;
+    ck_assert_uint_eq(observed.job.status.checkpoints.len, 2);
+    ck_assert_int_eq(items[0].round, 5);
+    ck_assert_int_eq(items[1].round, 3);
+}
+
+TEST(the_event_of_a_kept_model_names_it)
+{
+    job(3, ",\"checkpoint\":{}");
+    round_is(ROUND_COMPLETED);
+    ck_assert_str_eq(plan_now().checkpoint_note, "round 1 of 3: model://1");
+    job(3, "");
+    ck_assert_ptr_null(plan_now().checkpoint_note);
 }

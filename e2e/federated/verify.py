@@ -4,8 +4,9 @@
 verify.py ROUNDS.json TASKS.json JOB-UID COORDINATOR-URL [--table] [--plot FILE.svg]
 
 Lists of TrainingRounds and Tasks as the API server gives them. Fails if a model differs from the
-recomputed one by more than 1e-9, if a participant is counted twice in a round, or if a round counted
-fewer than it needs. --table prints a line a round, --plot draws the loss.
+recomputed one by more than 1e-9, if a participant is counted twice in a round, if a round counted
+fewer than it needs, or if a round completed twice. Attempts of rounds that failed are left out if a later one
+completed. --table prints a line a round, --plot draws the loss.
 """
 
 import argparse
@@ -23,6 +24,10 @@ NUMBER = "propeller.propeller.abstractmachines.fr/spec-index"
 def read_items(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)["items"]
+
+
+def number_of(round_):
+    return int(round_["metadata"]["annotations"][NUMBER])
 
 
 def fetch(url):
@@ -110,7 +115,11 @@ def main():
     tasks = {task["metadata"]["name"]: task for task in read_items(options.tasks)}
     rounds = [item for item in read_items(options.rounds)
               if item["metadata"]["ownerReferences"][0]["uid"] == options.job_uid]
-    rounds.sort(key=lambda item: int(item["metadata"]["annotations"][NUMBER]))
+    rounds.sort(key=number_of)
+    completed = [number_of(item) for item in rounds if item["status"]["phase"] == "Completed"]
+    if len(set(completed)) != len(completed):
+        sys.exit(f"a round completed twice: {completed}")
+    rounds = [item for item in rounds if item["status"]["phase"] != "Failed" or number_of(item) not in completed]
     losses, worst = [], 0.0
     for round_ in rounds:
         number = round_["metadata"]["annotations"][NUMBER]

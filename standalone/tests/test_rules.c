@@ -24,6 +24,8 @@ static const struct example {
 } EXAMPLES[] = {
     { "federatedjob", ".spec", "must not be more than the number of participants",
       "{\"spec\":{\"kOfN\":3}}", NULL },
+    { "federatedjob", ".spec.checkpoint.interval", "must be at most 24h",
+      "{\"spec\":{\"checkpoint\":{\"interval\":\"25h\"}}}", NULL },
     { "traininground", ".spec", "must not be more than the number of participants",
       "{\"spec\":{\"kOfN\":3}}", NULL },
     { "propellerjob", ".spec", "at least one of tasks and taskRefs is needed",
