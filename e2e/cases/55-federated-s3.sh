@@ -52,6 +52,24 @@ curl -sSf "$COORDINATOR_URL/j/$(federated large .metadata.uid)/models/1" >"$PART
 say "$("$PYTHON_HOME/bin/python" "$HERE/federated/large.py" mean "$PART/model" \
     "3:$PART/update-1" "5:$PART/update-2" "7:$PART/update-3")"
 
+# ---- checkpoints of a Task, larger than a ConfigMap takes ----
+
+add_task long "$(wasm sleep)" '["-1"]' '{"spec": {"checkpoint": {"interval": "10s", "keep": 1}}}'
+wait_task long running
+long=$(task long .metadata.uid)
+head -c $((2 << 20)) /dev/urandom >"$PART/state"
+put() { curl -sS -o /dev/null -w '%{http_code}' -T "$PART/state" "$COORDINATOR_URL/t/$long/checkpoint?step=$1"; }
+expect_eq "a checkpoint of 2 MiB" 200 "$(put 1)"
+expect_eq "checkpoints in the bucket" "propeller/$NS/$long/sha256-$(sha256sum <"$PART/state" | cut -d' ' -f1)" \
+    "$(s3_keys "propeller/$NS/$long/")"
+expect_eq "what is fetched" "$(sha256sum <"$PART/state")" "$(curl -sSf "$COORDINATOR_URL/t/$long/checkpoint" | sha256sum)"
+printf 'more' >>"$PART/state"
+not_too_soon() { [[ $(put 2) == 200 ]]; }
+wait_for 30 "the next checkpoint" not_too_soon
+wait_for 30 "the newest one alone" s3_count_is "propeller/$NS/$long/" 1
+kn delete task long --wait=false >/dev/null
+wait_for 60 "nothing of a deleted Task" s3_count_is "propeller/$NS/$long/" 0
+
 # ---- what may not be read, and a server that is away ----
 
 while read -r reference why; do
