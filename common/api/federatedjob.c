@@ -1,6 +1,7 @@
 #include "common/api/federatedjob.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "common/api/decode.h"
 #include "common/base/str.h"
@@ -22,6 +23,7 @@ static const struct json_struct ROUNDS = JSON_STRUCT(struct federated_rounds, RO
 static const struct json_field CHECKPOINT_SPEC_FIELDS[] = {
     JSON_FIELD(FIELD_STRING, struct federated_checkpoint_spec, interval, "interval"),
     JSON_FIELD(FIELD_OPT_INT, struct federated_checkpoint_spec, keep, "keep"),
+    JSON_FIELD(FIELD_STRING, struct federated_checkpoint_spec, uri, "uri"),
     JSON_FIELD(FIELD_BOOL, struct federated_checkpoint_spec, participants, "participants"),
 };
 static const struct json_struct CHECKPOINT_SPEC =
@@ -60,9 +62,16 @@ static const struct json_field CHECKPOINT_FIELDS[] = {
     JSON_FIELD(FIELD_COUNT, struct model_checkpoint, round, "round"),
     JSON_FIELD(FIELD_TIME, struct model_checkpoint, time_us, "time"),
     JSON_FIELD(FIELD_STRING, struct model_checkpoint, ref, "ref"),
+    JSON_FIELD(FIELD_STRING, struct model_checkpoint, uri, "uri"),
 };
 static const struct json_struct CHECKPOINT =
     JSON_STRUCT(struct model_checkpoint, CHECKPOINT_FIELDS);
+
+static const struct json_field KEPT_FIELDS[] = {
+    JSON_FIELD(FIELD_COUNT, struct model_checkpoint, round, "round"),
+    JSON_FIELD(FIELD_STRING, struct model_checkpoint, ref, "ref"),
+};
+static const struct json_struct KEPT = JSON_STRUCT(struct model_checkpoint, KEPT_FIELDS);
 
 static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD_ENUM(struct federatedjob_status, phase, "phase", FEDERATED_PHASE_NAMES),
@@ -80,8 +89,7 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD(FIELD_STRING, struct federatedjob_status, observed_restart, "observedRestart"),
     JSON_FIELD_NESTED(FIELD_OBJECT, struct federatedjob_status, last_checkpoint, "lastCheckpoint",
                       &CHECKPOINT),
-    JSON_FIELD_NESTED(FIELD_OBJECTS, struct federatedjob_status, checkpoints, "checkpoints",
-                      &CHECKPOINT),
+    JSON_FIELD_NESTED(FIELD_OBJECTS, struct federatedjob_status, checkpoints, "checkpoints", &KEPT),
 };
 const struct json_struct FEDERATEDJOB_STATUS =
     JSON_STRUCT(struct federatedjob_status, STATUS_FIELDS);
@@ -125,6 +133,53 @@ int64_t federatedjob_checkpoint_ms(const struct federated_checkpoint_spec *check
     int64_t ms = 0;
 
     return checkpoint->interval && str_to_duration_ms(checkpoint->interval, &ms) ? ms : 0;
+}
+
+#define EXPORT_SCHEME "s3://"
+#define EXPORT_MAX 512
+
+const char *federatedjob_export_uri(struct arena *arena, const char *uri, const char *ns)
+{
+    static const char PLACE[] = "/exports/{namespace}/";
+    const char *at = strstr(uri, PLACE);
+
+    return at ? arena_printf(arena, "%.*s/exports/%s/%s", (int)(at - uri), uri, ns,
+                             at + strlen(PLACE))
+              : uri;
+}
+
+/* The part of a path; *at moves behind its slash. false: it is empty, "." or "..". */
+static bool next_part(const char **at, const char **ret, size_t *ret_len)
+{
+    size_t len = strcspn(*at, "/");
+    bool is_dots = (len == 1 && **at == '.') || (len == 2 && strncmp(*at, "..", 2) == 0);
+
+    *ret = *at;
+    *ret_len = len;
+    *at += len + ((*at)[len] == '/');
+    return len > 0 && !is_dots;
+}
+
+const char *federatedjob_export_problem(const char *uri, const char *ns)
+{
+    static const char FORM[] = "must be s3://BUCKET/exports/NAMESPACE/PATH with the namespace of "
+                               "the job or {namespace}, no empty "
+                               "part, no '.' or '..', no '%' and at most 512 characters";
+    const char *at = uri + strlen(EXPORT_SCHEME), *part;
+    const char *const wanted[] = { NULL, "exports", ns };
+    size_t len = strlen(uri), part_len, parts = 0;
+
+    if (!str_has_prefix(uri, EXPORT_SCHEME) || len > EXPORT_MAX || strchr(uri, '%') ||
+        uri[len - 1] == '/')
+        return FORM;
+    for (; *at; parts++) {
+        if (!next_part(&at, &part, &part_len))
+            return FORM;
+        if (parts < ARRAY_LEN(wanted) && wanted[parts] &&
+            (strlen(wanted[parts]) != part_len || strncmp(part, wanted[parts], part_len) != 0))
+            return FORM;
+    }
+    return parts > ARRAY_LEN(wanted) ? NULL : FORM;
 }
 
 int64_t federatedjob_checkpoint_keep(const struct federated_checkpoint_spec *checkpoint)

@@ -33,6 +33,7 @@ struct federated_rounds {
 struct federated_checkpoint_spec {
     const char *interval; /* Go duration; NULL: every round */
     struct json_opt_int keep;
+    const char *uri;   /* copies go there, too; NULL: nowhere */
     bool participants; /* Tasks of participants hand over checkpoints, too */
 };
 
@@ -64,6 +65,7 @@ struct model_checkpoint {
     int64_t round;
     int64_t time_us; /* endTime of the round; of the last one only */
     const char *ref;
+    const char *uri; /* of its copy; NULL: there is none yet. Of the last one only */
 };
 
 struct federatedjob_status {
@@ -106,6 +108,10 @@ int64_t federatedjob_timeout_seconds(const struct federatedjob_spec *spec); /* 0
 int64_t federatedjob_history_limit(const struct federatedjob_spec *spec);
 int64_t federatedjob_backoff_limit(const struct federatedjob_spec *spec);
 int64_t federatedjob_checkpoint_ms(const struct federated_checkpoint_spec *checkpoint);
+/* The address with this namespace in place of "{namespace}", in the arena. */
+const char *federatedjob_export_uri(struct arena *arena, const char *uri, const char *ns);
+/* Why copies of models of a job in this namespace cannot go there, as "must …"; NULL: they can. */
+const char *federatedjob_export_problem(const char *uri, const char *ns);
 int64_t federatedjob_checkpoint_keep(const struct federated_checkpoint_spec *checkpoint);
 const struct participant *federatedjob_participant(const struct federatedjob_spec *spec,
                                                    size_t index);

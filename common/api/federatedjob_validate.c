@@ -13,6 +13,18 @@ static void check_interval(const struct spec_view *view, const char *interval)
                     json_get(spec_json(view, "checkpoint"), "interval"), "must be at most 24h");
 }
 
+static void check_uri(const struct spec_view *view, const char *uri)
+{
+    const char *ns =
+        json_string(json_path(view->validation->object, "metadata", "namespace", NULL), "");
+    const char *problem =
+        federatedjob_export_problem(federatedjob_export_uri(view->validation->arena, uri, ns), ns);
+
+    if (problem)
+        field_error(view->validation->errors, FIELD_ERROR_INVALID, "spec.checkpoint.uri",
+                    json_get(spec_json(view, "checkpoint"), "uri"), "%s", problem);
+}
+
 void federatedjob_validate(const struct validation *validation)
 {
     const struct federatedjob_spec *spec = validate_spec(validation, &FEDERATEDJOB_SPEC);
@@ -22,6 +34,8 @@ void federatedjob_validate(const struct validation *validation)
         return;
     if (spec->checkpoint)
         check_interval(&view, spec->checkpoint->interval);
+    if (spec->checkpoint && spec->checkpoint->uri)
+        check_uri(&view, spec->checkpoint->uri);
     validate_k_of_n(&view, &spec->k_of_n, spec->participants.len);
     advise_round(&view, spec->aggregator, &spec->timeout_seconds);
     if (spec->rounds && !str_is_empty(spec->rounds->strategy) &&

@@ -30,14 +30,16 @@ static const struct {
       "\"rounds\":{\"total\":3,\"strategy\":\"sequential\"},"
       "\"aggregator\":{\"algorithm\":\"krum\",\"config\":{\"f\":1}},\"suspend\":true,"
       "\"lateUpdates\":\"StalenessWeighted\",\"historyLimit\":1,\"backoffLimit\":2,"
-      "\"checkpoint\":{\"interval\":\"1h\",\"keep\":4,\"participants\":true}}" },
+      "\"checkpoint\":{\"interval\":\"1h\",\"keep\":4,\"uri\":\"s3://b/exports/n/p\","
+      "\"participants\":true}}" },
     { &FEDERATEDJOB_STATUS,
       "{\"phase\":\"Running\",\"currentRound\":2,\"completedRounds\":1,"
       "\"aggregatedModelRef\":\"m\",\"participants\":[{\"propletId\":\"a\","
       "\"status\":\"s\",\"lastUpdate\":\"2026-11-21T10:00:00Z\"}],\"conditions\":[],"
       "\"observedGeneration\":1,\"roundAttempt\":2,\"roundFailures\":1,\"nextRetry\":"
       "\"2026-11-21T10:00:10Z\",\"observedRestart\":\"now\",\"lastCheckpoint\":{\"round\":2,"
-      "\"time\":\"2026-11-21T10:00:00Z\",\"ref\":\"m\"},\"checkpoints\":[{\"round\":2,"
+      "\"time\":\"2026-11-21T10:00:00Z\",\"ref\":\"m\",\"uri\":\"s3://b/exports/n/p/"
+      "round-2\"},\"checkpoints\":[{\"round\":2,"
       "\"ref\":\"m\"}]}" },
     { &TRAININGROUND_SPEC,
       "{\"roundId\":\"r\",\"federatedJobRef\":{\"name\":\"j\"},\"modelRef\":\"m\","

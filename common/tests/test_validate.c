@@ -68,6 +68,13 @@ static const struct {
       "spec.external.heartbeatTimeout: Invalid value: \"4s\": must be from 5s to 24h" },
     { "proplet", "{\"external\":{\"heartbeatTimeout\":\"1441m\"}}",
       "spec.external.heartbeatTimeout: Invalid value: \"1441m\": must be from 5s to 24h" },
+    { "federatedjob", "{\"checkpoint\":{\"interval\":\"25h\"}}",
+      "spec.checkpoint.interval: Invalid value: \"25h\": must be at most 24h" },
+    { "federatedjob", "{\"checkpoint\":{\"uri\":\"s3://b/exports/other/p\"}}",
+      "spec.checkpoint.uri: Invalid value: \"s3://b/exports/other/p\": must be "
+      "s3://BUCKET/exports/NAMESPACE/PATH with the namespace of the job or {namespace}, no empty "
+      "part, no "
+      "'.' or '..', no '%' and at most 512 characters" },
     { "task", "{\"checkpoint\":{\"interval\":\"9s\"}}",
       "spec.checkpoint.interval: Invalid value: \"9s\": must be from 10s to 24h" },
     { "task", "{\"checkpoint\":{\"interval\":\"1441m\"}}",

@@ -112,6 +112,11 @@ int model_store_s3_create(const struct model_s3_options *options, struct model_s
 int model_store_s3_read(struct model_store *store, struct arena *arena, const char *bucket,
                         const char *key, const char **ret, size_t *ret_len,
                         struct error *err) MUST_CHECK;
+/* The name of the bucket; NULL: another kind of store. */
+const char *model_store_s3_bucket(const struct model_store *store);
+/* Writes an object of the bucket, not below MODEL_S3_PREFIX. store: of model_store_s3_create. */
+int model_store_s3_write(struct model_store *store, const char *key, const char *bytes, size_t len,
+                         struct error *err) MUST_CHECK;
 /* --s3-credentials-file: lines of the AWS shared credentials format (profile "default", or none):
  * aws_access_key_id, aws_secret_access_key, aws_session_token. Fills those three of ret; in the arena. */
 int model_s3_credentials_read(struct arena *arena, const char *path, struct model_s3_options *ret,

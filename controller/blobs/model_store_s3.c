@@ -75,11 +75,10 @@ static const char *folder_of(struct arena *arena, const struct model_scope *scop
     return arena_printf(arena, MODEL_S3_PREFIX "%s/%s/", scope->owner.ns, scope->uid);
 }
 
-static int put(struct model_store *store, const struct model_scope *scope, const char *digest,
-               const char *bytes, size_t len, struct error *err)
+static int write_key(struct s3 *self, const char *key, const char *bytes, size_t len,
+                     struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *key = arena_printf(arena, "%s" DIGEST_PREFIX "%s", folder_of(arena, scope), digest);
     const struct http_client_request request = {
         .body = bytes,
         .body_len = len,
@@ -87,7 +86,16 @@ static int put(struct model_store *store, const struct model_scope *scope, const
     };
     struct http_client_reply reply;
 
-    return s3_request((struct s3 *)store, arena, "PUT", key, NULL, request, &reply, err);
+    return s3_request(self, arena, "PUT", key, NULL, request, &reply, err);
+}
+
+static int put(struct model_store *store, const struct model_scope *scope, const char *digest,
+               const char *bytes, size_t len, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *key = arena_printf(arena, "%s" DIGEST_PREFIX "%s", folder_of(arena, scope), digest);
+
+    return write_key((struct s3 *)store, key, bytes, len, err);
 }
 
 static int read_key(struct s3 *self, struct arena *arena, const char *key, const char **ret,
@@ -310,4 +318,19 @@ int model_store_s3_read(struct model_store *store, struct arena *arena, const ch
         return error_set(err, ERROR_INVALID,
                          "keys below '" MODEL_S3_PREFIX "' are named by model:// only");
     return read_key(self, arena, key, ret, ret_len, err);
+}
+
+const char *model_store_s3_bucket(const struct model_store *store)
+{
+    return store->type == &S3 ? ((const struct s3 *)(const void *)store)->options.bucket : NULL;
+}
+
+int model_store_s3_write(struct model_store *store, const char *key, const char *bytes, size_t len,
+                         struct error *err)
+{
+    if (!is_plain_key(key) || str_has_prefix(key, MODEL_S3_PREFIX))
+        return error_set(err, ERROR_INVALID,
+                         "key may have no empty part, no '.' or '..', and not begin "
+                         "with '" MODEL_S3_PREFIX "'");
+    return write_key((struct s3 *)store, key, bytes, len, err);
 }

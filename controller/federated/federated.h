@@ -10,6 +10,7 @@ struct federatedjob_deps {
     struct informer *tasks, *rounds, *jobs;
     struct model_store *models; /* the models that a job begins with, and those that it removes */
     struct gone_scopes *gone;
+    struct model_exports *exports;
 };
 
 struct traininground_deps {

@@ -5,6 +5,7 @@
 #include "common/base/str.h"
 #include "controller/bridge/bridge.h"
 #include "controller/federated/model_cache.h"
+#include "controller/federated/model_export.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_requests.h"
 #include "controller/federated/training_update.h"
@@ -59,6 +60,7 @@ static int create_jobs(struct module_host *host, void **ret, struct error *err)
     if (r < 0)
         return r;
     deps->gone = gone_scopes_create(deps->models, &KIND_FEDERATEDJOB);
+    deps->exports = model_exports_create(host->clock);
     *ret = deps;
     return 0;
 }
@@ -68,6 +70,7 @@ static void destroy_jobs(void *self)
     struct federatedjob_deps *deps = self;
 
     gone_scopes_destroy(deps->gone);
+    model_exports_destroy(deps->exports);
     model_store_destroy(deps->models);
 }
 

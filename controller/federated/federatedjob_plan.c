@@ -387,6 +387,52 @@ static void plan_waiting(const struct planning *planning)
     }
 }
 
+/* --- copies of models --- */
+
+static void note_export(const struct planning *planning)
+{
+    const struct observed_export *export = &planning->observed->export;
+    struct federated_plan *plan = planning->plan;
+    struct model_checkpoint *copied;
+
+    if (export->retry_ms)
+        plan_requeue_in_us(&plan->requeue_after_ms, (int64_t) export->retry_ms * 1000);
+    if (export->state == EXPORT_FAILED)
+        set_condition(planning, "Exported", CONDITION_FALSE, export->reason, export->message);
+    if (export->state != EXPORT_DONE)
+        return;
+    copied = arena_new(planning->arena, struct model_checkpoint);
+    *copied = *planning->observed->job.status.last_checkpoint;
+    copied->uri = export->uri;
+    plan->status.last_checkpoint = copied;
+    set_condition(planning, "Exported", CONDITION_TRUE, REASON_EXPORTED, "");
+}
+
+static bool has_nothing_else_to_do(const struct planning *planning)
+{
+    const struct federated_plan *plan = planning->plan;
+    const struct federatedjob_status *stored = &planning->observed->job.status;
+
+    return plan->action == FEDERATED_WRITE && !plan->event && plan->requeue_after_ms != 1 &&
+           plan->status.phase == stored->phase &&
+           plan->status.observed_generation == stored->observed_generation &&
+           json_equal(plan->status.conditions, stored->conditions);
+}
+
+static void plan_export(const struct planning *planning)
+{
+    const struct federated_observed *observed = planning->observed;
+    const struct federated_checkpoint_spec *spec = observed->job.spec.checkpoint;
+    const struct model_checkpoint *last = observed->job.status.last_checkpoint;
+
+    if (!spec || str_is_empty(spec->uri) || !last || last->uri)
+        return;
+    if (observed->export.state != EXPORT_NOT_TRIED)
+        note_export(planning);
+    else if (has_nothing_else_to_do(planning))
+        planning->plan->action = FEDERATED_EXPORT;
+}
+
 /* Of a job that has not ended. */
 static void plan_active(const struct planning *planning)
 {
@@ -422,6 +468,7 @@ struct federated_plan federated_plan(struct arena *arena, const struct federated
         plan.action = FEDERATED_CLEAN;
     if (plan.action == FEDERATED_CLEAN && observed->unclean)
         plan_requeue_in_us(&plan.requeue_after_ms, PLAN_TAKEN_RETRY_US);
+    plan_export(&planning);
     plan.keep_from =
         plan.status.completed_rounds - federatedjob_history_limit(&observed->job.spec) + 1;
     return plan;

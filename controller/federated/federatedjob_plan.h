@@ -19,6 +19,9 @@
  * backoffLimit times in a row. Each attempt is an object of its own, begun with the same model. A job
  * that failed by a round goes on after the completed ones when the restart annotation has a new value.
  *
+ * The newest kept model is copied to spec.checkpoint.uri in a turn that has nothing else to do, so
+ * that a bucket delays no round and no end (condition Exported).
+ *
  * A first model that cannot be read for now is tried again for timeoutSeconds (condition ModelAvailable);
  * then the job fails. Old rounds and models are removed before the next round is made, and after
  * the last one is written; where the store does not allow it, condition ModelsRemoved says so, and
@@ -38,6 +41,21 @@ struct observed_round {
     struct traininground_status status;
 };
 
+/* The outcome for the copy of the newest kept model in this turn. */
+enum export_state {
+    EXPORT_NOT_TRIED,
+    EXPORT_DONE,
+    EXPORT_FAILED,
+    EXPORT_WAITS, /* it failed lately */
+};
+struct observed_export {
+    enum export_state state;
+    const char *uri;     /* DONE */
+    enum reason reason;  /* FAILED */
+    const char *message; /* FAILED */
+    uint32_t retry_ms;   /* FAILED, WAITS: it may be tried again then */
+};
+
 struct federated_observed {
     int64_t generation;
     int64_t now_us;
@@ -53,6 +71,7 @@ struct federated_observed {
     const char *unavailable; /* why the first model cannot be read, for now; NULL: nothing */
     const char *unclean;     /* why what is old could not be removed; NULL: nothing */
     bool cleaned;            /* it was, now */
+    struct observed_export export;
 };
 
 /* The one thing that a reconcile of a FederatedJob does before it writes the status. */
@@ -60,6 +79,7 @@ enum federated_action {
     FEDERATED_WRITE,        /* nothing beside the status */
     FEDERATED_CREATE_ROUND, /* old rounds are removed, and the next one is made */
     FEDERATED_CLEAN,        /* the job has ended: all but its history is removed */
+    FEDERATED_EXPORT,       /* there is nothing else to do: the newest kept model is copied */
 };
 
 struct federated_plan {

@@ -4,6 +4,7 @@
 #include "common/base/str.h"
 #include "controller/federated/federatedjob_plan.h"
 #include "controller/federated/model_cleaning.h"
+#include "controller/federated/model_export.h"
 #include "controller/federated/model_source.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
@@ -238,6 +239,9 @@ static int plan_and_act(const struct federatedjob_deps *deps, struct reconcile *
         created = begin_round(deps, rc, turn, &plan, &found, err);
     else if (plan.action == FEDERATED_CLEAN)
         clean(deps, rc, turn, &plan);
+    else if (plan.action == FEDERATED_EXPORT)
+        turn->observed.export =
+            model_export(deps->exports, deps->models, rc->arena, &turn->scope, &turn->observed.job);
     if (created < 0 && !turn->observed.blocked)
         return created;
     if (plan.action != FEDERATED_WRITE)

@@ -5,6 +5,7 @@
 #include "common/api/traininground.h"
 #include "common/base/str.h"
 #include "controller/cache/indexes.h"
+#include "controller/federated/model_export.h"
 #include "controller/task/plan/task_outcome.h"
 
 static const char *phase_of(const cJSON *json)
@@ -162,6 +163,8 @@ void federatedjob_map_self(void *self, struct kube_object *old, struct kube_obje
     const struct federatedjob_deps *deps = self;
 
     gone_scopes_note(deps->gone, old, current);
+    if (old && !current)
+        model_exports_forget(deps->exports, old->uid);
     map_self(NULL, old, current, queue);
 }
 

@@ -10,6 +10,7 @@
 #include "common/kube/conditions.h"
 #include "common/tests/parsed.h"
 #include "controller/federated/model_cache.h"
+#include "controller/federated/model_export.h"
 #include "controller/federated/round_order.h"
 #include "controller/tests/memory_store.h"
 #include "controller/tests/staged.h"
@@ -159,6 +160,7 @@ static void start_process(void)
         .jobs = informers[3],
         .models = process.store,
         .gone = gone_scopes_create(process.store, &KIND_FEDERATEDJOB),
+        .exports = model_exports_create(&federated.clock.clock),
     };
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
         ck_assert_int_eq(kube_list(federated.user, KINDS[i], &options, on_item, NULL, &err), 0);
@@ -173,6 +175,7 @@ static void end_process(void)
     model_cache_destroy(federated.round.cache);
     gone_scopes_destroy(federated.round.gone);
     gone_scopes_destroy(federated.job.gone);
+    model_exports_destroy(federated.job.exports);
     if (process.store != process.memory)
         model_store_destroy(process.store);
     workqueue_destroy(federated.task_queue);

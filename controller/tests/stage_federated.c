@@ -3,6 +3,7 @@
 #include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "controller/federated/model_cache.h"
+#include "controller/federated/model_export.h"
 #include "controller/federated/round_observe.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_update.h"
@@ -76,6 +77,7 @@ void stage_federated_start(void)
         .jobs = stage.round.jobs,
         .models = part.store,
         .gone = gone_scopes_create(part.store, &KIND_FEDERATEDJOB),
+        .exports = model_exports_create(&stage.clock.clock),
     };
     task_owners_add(&stage.task.owners, &TRAININGROUND_OWNER, &stage.round);
 }
@@ -89,6 +91,7 @@ void stage_federated_end(void)
     model_cache_destroy(stage.round.cache);
     gone_scopes_destroy(stage.round.gone);
     gone_scopes_destroy(stage.federated.gone);
+    model_exports_destroy(stage.federated.exports);
     workqueue_destroy(part.jobs);
     workqueue_destroy(part.rounds);
 }

@@ -478,3 +478,61 @@ TEST(the_event_of_a_kept_model_names_it)
     job(3, "");
     ck_assert_ptr_null(plan_now().checkpoint_note);
 }
+
+/* --- copies of models --- */
+
+static void has_model_to_copy(void)
+{
+    static struct model_checkpoint last;
+
+    last = (struct model_checkpoint){ .round = 2, .ref = "model://2" };
+    job(3, ",\"checkpoint\":{\"uri\":\"s3://b/exports/n/p\"}");
+    observed.job.status.phase = FEDERATED_RUNNING;
+    observed.job.status.completed_rounds = 2;
+    observed.job.status.last_checkpoint = &last;
+    round_is(ROUND_RUNNING);
+}
+
+TEST(a_model_is_copied_in_a_turn_that_has_nothing_else_to_do)
+{
+    has_model_to_copy();
+    struct federated_plan plan = plan_now(); /* writes that the round runs */
+    ck_assert_int_eq(plan.action, FEDERATED_WRITE);
+    store(&plan);
+    ck_assert_int_eq(plan_now().action, FEDERATED_EXPORT);
+
+    round_is(ROUND_COMPLETED);
+    ck_assert_int_eq(plan_now().action, FEDERATED_WRITE);
+    observed.round = (struct observed_round){ 0 };
+    ck_assert_int_eq(plan_now().action, FEDERATED_CREATE_ROUND);
+}
+
+TEST(a_copy_is_noted_once)
+{
+    has_model_to_copy();
+    struct federated_plan plan = plan_now();
+    store(&plan);
+    observed.export =
+        (struct observed_export){ .state = EXPORT_DONE, .uri = "s3://b/exports/n/p/round-2" };
+    plan = plan_now();
+    ck_assert_str_eq(plan.status.last_checkpoint->uri, "s3://b/exports/n/p/round-2");
+    ck_assert_str_eq(condition_reason(&plan, "Exported"), "True Written");
+    store(&plan);
+    observed.export = (struct observed_export){ 0 };
+    ck_assert_int_eq(plan_now().action, FEDERATED_WRITE);
+}
+
+TEST(a_copy_that_failed_delays_nothing_and_is_tried_again)
+{
+    has_model_to_copy();
+    observed.export = (struct observed_export){ .state = EXPORT_FAILED,
+                                                .reason = REASON_OTHER_BUCKET,
+                                                .message = "another bucket",
+                                                .retry_ms = 10000 };
+    struct federated_plan plan = plan_now();
+    ck_assert_str_eq(condition_reason(&plan, "Exported"), "False OtherBucket");
+    ck_assert_uint_eq(plan.requeue_after_ms, 10000);
+    store(&plan);
+    round_is(ROUND_COMPLETED);
+    ck_assert_int_eq(plan_now().status.completed_rounds, 3);
+}

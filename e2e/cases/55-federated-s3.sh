@@ -13,7 +13,8 @@ federated_world 3 "${S3_OPTIONS[@]}"
 
 # ---- a model of the user's, four rounds, of which two are kept ----
 
-add_federated train 3 3 4 '{"historyLimit": 2, "modelRef": "s3://models/initial.json"}'
+add_federated train 3 3 4 "$(jq -nc --arg uri "s3://models/exports/$NS/train" '{historyLimit: 2,
+    modelRef: "s3://models/initial.json", checkpoint: {keep: 1, uri: $uri}}')"
 wait_federated train Completed
 say "$(federated_verify train)"
 uid=$(federated train .metadata.uid)
@@ -24,6 +25,13 @@ for key in $(s3_keys "propeller/$NS/$uid/"); do
 done
 expect_eq "models in ConfigMaps" 0 "$(api "/api/v1/namespaces/$NS/configmaps" |
     jq '[.items[] | select(.metadata.name | test("-model-"))] | length')"
+
+wait_condition federatedjobs train Exported '^True Written' 60
+exported() { field_is federatedjobs train .status.lastCheckpoint.uri "s3://models/exports/$NS/train/round-4"; }
+wait_for 60 "the copy of the last model" exported
+for name in round-4 latest; do
+    expect_eq "the copy $name" "$(curl -sSf "$COORDINATOR_URL/j/$uid/models/4" | sha256sum)" "$(s3 "/exports/$NS/train/$name" | sha256sum)"
+done
 
 # ---- its model is another job's first one ----
 
