@@ -9,7 +9,7 @@ struct cert_settings {
     const char *service;
     const char *ns; /* NULL: that of the kubeconfig or pod */
     const char *configuration;
-    struct option_strings extra_names;
+    struct str_list extra_names;
     int64_t leaf_lifetime_ms;
     int64_t ca_lifetime_ms;
     int64_t overlap_ms;

@@ -23,7 +23,7 @@ struct propellerjob_spec {
     const char *name;
     enum execution_mode execution_mode;
     struct json_objects tasks; /* of struct task_spec */
-    struct json_strings task_refs;
+    struct str_list task_refs;
     bool suspend;
     struct json_opt_int parallelism;
     struct json_opt_int backoff_limit;

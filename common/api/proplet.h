@@ -35,7 +35,7 @@ struct proplet_k8s {
 
 struct proplet_external {
     const char *device_type;
-    struct json_strings capabilities;
+    struct str_list capabilities;
     enum proplet_dialect dialect;
     struct json_opt_int max_tasks; /* unset: no limit */
     const char *heartbeat_timeout; /* Go duration; NULL: that of the controller */
@@ -90,8 +90,8 @@ struct proplet_status {
     enum proplet_phase phase;
     bool alive; /* written even if false */
     int64_t last_seen_us;
-    int64_t offline_since_us;          /* 0: it is not Offline */
-    struct json_strings alive_history; /* RFC 3339, at most PROPLET_ALIVE_HISTORY, oldest first */
+    int64_t offline_since_us;      /* 0: it is not Offline */
+    struct str_list alive_history; /* RFC 3339, at most PROPLET_ALIVE_HISTORY, oldest first */
     int64_t task_count;
     int64_t active_task_count;
     struct resource_amounts *available_resources; /* NULL: none */

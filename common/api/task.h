@@ -30,8 +30,8 @@ extern const char *const CONCURRENCY_POLICY_NAMES[];
 struct proplet_selector {
     const char *proplet_id; /* name of the Proplet object */
     const cJSON *match_labels;
-    struct json_strings match_device_types;
-    struct json_strings match_capabilities;
+    struct str_list match_device_types;
+    struct str_list match_capabilities;
 };
 
 struct monitoring_profile {
@@ -59,7 +59,7 @@ struct task_spec {
     enum task_kind kind;
     const char *image_url;
     const char *file; /* base64; like env not in the cache: read the object for it */
-    struct json_strings cli_args;
+    struct str_list cli_args;
     const cJSON *inputs; /* strings and numbers with all their digits */
     const cJSON *env;
     struct proplet_selector *proplet_selector; /* NULL: none */
@@ -72,7 +72,7 @@ struct task_spec {
     const cJSON *metadata;
     bool encrypted;
     const char *kbs_resource_path;
-    struct json_strings depends_on;
+    struct str_list depends_on;
     enum run_if run_if;
     const char *workflow_id;
     const char *job_id;

@@ -222,7 +222,7 @@ static void advise_restarts(const struct spec_view *view, const struct task_spec
             "OnFailure alone repeats nothing: backoffLimit is the number of retries, and it is 0");
 }
 
-static bool has_string(const struct json_strings *strings, const char *value)
+static bool has_string(const struct str_list *strings, const char *value)
 {
     for (size_t i = 0; i < strings->len; i++) {
         if (str_equal(strings->items[i], value))

@@ -26,7 +26,7 @@ struct traininground_spec {
     struct job_ref *federated_job_ref; /* NULL: none */
     const char *model_ref;
     const char *task_wasm_image;
-    struct json_strings participants; /* names of Proplet objects */
+    struct str_list participants; /* names of Proplet objects */
     const cJSON *hyperparams;
     struct json_opt_int k_of_n;
     struct json_opt_int timeout_seconds;

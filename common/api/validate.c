@@ -65,7 +65,7 @@ void advise_proplet_name(const struct spec_view *view, const char *field, const 
 }
 
 void advise_duplicates(const struct spec_view *view, const char *field,
-                       const struct json_strings *strings)
+                       const struct str_list *strings)
 {
     struct map *seen = map_create(NULL);
     bool twice = false;

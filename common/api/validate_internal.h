@@ -31,7 +31,7 @@ void advise_resources(const struct spec_view *view, const char *field, const cJS
 /* A name that no Proplet can have: a warning, as it may wait for ever. */
 void advise_proplet_name(const struct spec_view *view, const char *field, const char *name);
 void advise_duplicates(const struct spec_view *view, const char *field,
-                       const struct json_strings *strings);
+                       const struct str_list *strings);
 void advise_round(const struct spec_view *view, const struct aggregator *aggregator,
                   const struct json_opt_int *timeout_seconds);
 /* A duration that fits into milliseconds, and is longer than 0 if it must be; NULL: absent. */

@@ -14,6 +14,12 @@
 
 struct arena;
 
+/* Strings that belong to another: an arena, or argv. */
+struct str_list {
+    const char **items;
+    size_t len;
+};
+
 bool str_equal(const char *a, const char *b); /* both may be NULL, which equals only NULL */
 bool str_has_prefix(const char *s, const char *prefix);
 bool str_has_suffix(const char *s, const char *suffix);

@@ -88,13 +88,13 @@ static int decode_time(const struct decoder *decoder, const struct json_place *p
 }
 
 static int decode_strings(const struct decoder *decoder, const struct json_place *place,
-                          const cJSON *json, struct json_strings *ret)
+                          const cJSON *json, struct str_list *ret)
 {
     if (!cJSON_IsArray(json))
         return refuse(decoder, place, "an array of strings");
 
-    struct json_strings strings = { .items =
-                                        arena_array(decoder->arena, const char *, json_len(json)) };
+    struct str_list strings = { .items =
+                                    arena_array(decoder->arena, const char *, json_len(json)) };
 
     json_for_each (item, json) {
         struct json_place element = { .parent = place, .index = strings.len };
@@ -243,7 +243,7 @@ int json_decode(struct arena *arena, const struct json_struct *table, const cJSO
 
 static cJSON *encode_struct(const struct json_struct *table, const void *value);
 
-static void encode_strings(cJSON *object, const char *name, const struct json_strings *strings)
+static void encode_strings(cJSON *object, const char *name, const struct str_list *strings)
 {
     if (!strings->len)
         return;

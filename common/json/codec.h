@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "common/base/str.h"
 #include "common/json/json.h"
 
 /*
@@ -18,7 +19,7 @@
  *   FIELD_ENUM       an enum (int)                       string out of names[]
  *   FIELD_TIME       int64_t, wall clock in µs           RFC 3339, written with whole seconds
  *   FIELD_MICROTIME  int64_t, wall clock in µs           RFC 3339, written with six digits
- *   FIELD_STRINGS    struct json_strings                 array of strings
+ *   FIELD_STRINGS    struct str_list                     array of strings
  *   FIELD_MAP        const cJSON * (object)              object of strings
  *   FIELD_OBJECT     pointer to the struct of .members   object
  *   FIELD_OBJECTS    struct json_objects of .members     array of at most JSON_MAX_OBJECTS objects
@@ -53,10 +54,6 @@ struct json_opt_bool {
 struct json_opt_int {
     bool set;
     int64_t value;
-};
-struct json_strings {
-    const char **items;
-    size_t len;
 };
 struct json_objects {
     void *items; /* array of the member struct */

@@ -96,7 +96,7 @@ static int set_string(struct parser *parser UNUSED, const struct given *given, v
 }
 
 static int add_string(struct parser *parser, const char *as, const char *value,
-                      struct option_strings *strings, struct error *err)
+                      struct str_list *strings, struct error *err)
 {
     if (!strings->items)
         strings->items = arena_array(parser->arena, const char *, OPTION_MAX_STRINGS);
@@ -314,8 +314,7 @@ static int take_argument(struct parser *parser, const char *arg, const struct op
     if (parser->program->arguments)
         return add_string(
             parser, parser->program->arguments, arg,
-            (struct option_strings *)((char *)parser->ret + parser->program->arguments_offset),
-            err);
+            (struct str_list *)((char *)parser->ret + parser->program->arguments_offset), err);
 
     struct option none = { .secret = before && before->secret };
     struct given given = { &none, arg, arg };

@@ -4,10 +4,11 @@
 #include "common/base/arena.h"
 #include "common/base/error.h"
 #include "common/base/log.h"
+#include "common/base/str.h"
 
 enum option_type {
     OPTION_STRING,   /* const char * */
-    OPTION_STRINGS,  /* struct option_strings, repeatable, and a list with commas */
+    OPTION_STRINGS,  /* struct str_list, repeatable, and a list with commas */
     OPTION_BOOL,     /* bool; --flag alone is true, --flag=false */
     OPTION_INT,      /* int64_t, min..max */
     OPTION_DOUBLE,   /* double, min..max */
@@ -15,10 +16,6 @@ enum option_type {
     OPTION_CHOICE,   /* const char *, one of choices */
 };
 #define OPTION_MAX_STRINGS 64
-struct option_strings {
-    const char **items;
-    size_t len;
-};
 struct option {
     const char *name; /* without dashes */
     enum option_type type;
@@ -44,7 +41,7 @@ struct option_program {
     const char *examples[OPTION_EXAMPLES]; /* command lines; NULL: there are fewer */
     const char *manual;                    /* its manual page with the section; NULL: none */
     const char *arguments;   /* its arguments beside flags, "KIND/NAME", for --help; NULL: none */
-    size_t arguments_offset; /* of the struct option_strings that they go to */
+    size_t arguments_offset; /* of the struct str_list that they go to */
     bool only_flags;         /* no environment variable sets a flag */
 };
 

@@ -24,7 +24,7 @@ struct all {
     enum mode mode;
     int64_t at_us;
     int64_t at_micro_us;
-    struct json_strings strings;
+    struct str_list strings;
     const cJSON *map;
     const struct leaf *leaf;
     struct json_objects leaves;

@@ -12,7 +12,7 @@
 struct settings {
     const char *name;
     const char *password;
-    struct option_strings channels;
+    struct str_list channels;
     bool verbose;
     bool secure;
     int64_t workers;
@@ -265,8 +265,8 @@ static const char *printed(const char *arg, int *ret_result)
 }
 
 struct command {
-    struct option_strings objects;
-    struct option_strings inputs;
+    struct str_list objects;
+    struct str_list inputs;
     const char *ns;
     const char *token;
     bool all;

@@ -160,7 +160,7 @@ int round_observe(const struct traininground_deps *deps, struct reconcile *rc,
     if (r < 0)
         return r;
 
-    const struct json_strings *participants = &observed->round.spec.participants;
+    const struct str_list *participants = &observed->round.spec.participants;
     model_scope_of(&KIND_TRAININGROUND, json, &ret->scope);
     if (ret->job)
         model_scope_of(&KIND_FEDERATEDJOB, ret->job, &ret->job_scope);

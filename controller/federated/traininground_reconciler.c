@@ -139,7 +139,7 @@ static struct counted *find_counted(const struct round_turn *turn, struct arena 
                                     size_t *ret_len)
 {
     const struct traininground *round = &turn->observed.round;
-    const struct json_strings *participants = &round->spec.participants;
+    const struct str_list *participants = &round->spec.participants;
     struct counted *counted = arena_array(arena, struct counted, participants->len + 1);
 
     *ret_len = 0;

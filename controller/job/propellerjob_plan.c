@@ -160,7 +160,7 @@ static bool needs_are_settled(const struct planning *planning, const struct job_
     return true;
 }
 
-static bool is_named(const struct json_strings *names, const char *name)
+static bool is_named(const struct str_list *names, const char *name)
 {
     for (size_t i = 0; i < names->len; i++) {
         if (str_equal(names->items[i], name))

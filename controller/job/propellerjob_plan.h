@@ -32,10 +32,10 @@
 struct job_task_state {
     enum task_outcome outcome; /* missing also where the object has another owner */
     bool foreign;
-    bool waits;                     /* open, and has not begun: it looks at its dependencies */
-    struct json_strings depends_on; /* if it waits: names of Task objects, as it was made */
-    const char *reason;             /* status.reason */
-    int64_t finished_at_us;         /* 0: not yet */
+    bool waits;                 /* open, and has not begun: it looks at its dependencies */
+    struct str_list depends_on; /* if it waits: names of Task objects, as it was made */
+    const char *reason;         /* status.reason */
+    int64_t finished_at_us;     /* 0: not yet */
 };
 
 struct job_observed {

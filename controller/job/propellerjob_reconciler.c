@@ -67,11 +67,11 @@ static const cJSON *job_child(struct arena *arena, const cJSON *job, const struc
 #define MAX_CREATES 100
 
 /* depends_on: strings of the cache, which may go. */
-static struct json_strings copy_names(struct arena *arena, const cJSON *list)
+static struct str_list copy_names(struct arena *arena, const cJSON *list)
 {
     size_t len = json_len(list);
     const char **items = arena_array(arena, const char *, len + 1);
-    struct json_strings ret = { .items = items };
+    struct str_list ret = { .items = items };
 
     json_for_each (item, list)
         items[ret.len++] = arena_strdup(arena, json_string(item, ""));

@@ -8,7 +8,7 @@ extern const struct module PAGE_MODULE;
 
 struct page_flags {
     const char *address;
-    struct option_strings hosts;
+    struct str_list hosts;
 };
 
 #define FLAG(flag, kind, member)                                                                   \

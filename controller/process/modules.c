@@ -72,7 +72,7 @@ void modules_report_counts(struct modules *modules)
 }
 
 static void add_cache(struct modules *modules, const struct module_cache *cache,
-                      const struct option_strings *namespaces, struct watch_loop *watches)
+                      const struct str_list *namespaces, struct watch_loop *watches)
 {
     struct cache *shared = find_cache(modules, cache->watch.kind);
 

@@ -140,7 +140,7 @@ void candidates_changed(struct candidates *candidates, const char *ns)
 
 static void copy_external(struct entry *entry, const struct proplet_external *external)
 {
-    const struct json_strings *capabilities = &external->capabilities;
+    const struct str_list *capabilities = &external->capabilities;
     const char **items = xcalloc(capabilities->len + 1, sizeof(*items));
 
     for (size_t i = 0; i < capabilities->len; i++)
@@ -149,7 +149,7 @@ static void copy_external(struct entry *entry, const struct proplet_external *ex
         entry->device_type = xstrdup(external->device_type);
     entry->external = *external;
     entry->external.device_type = entry->device_type;
-    entry->external.capabilities = (struct json_strings){ items, capabilities->len };
+    entry->external.capabilities = (struct str_list){ items, capabilities->len };
     entry->proplet.spec.external = &entry->external;
 }
 

@@ -24,7 +24,7 @@ const struct scheduler *scheduler_by_name(const char *name)
     return NULL;
 }
 
-static bool strings_have(const struct json_strings *list, const char *value)
+static bool strings_have(const struct str_list *list, const char *value)
 {
     for (size_t i = 0; i < list->len; i++) {
         if (str_equal(list->items[i], value))
@@ -73,7 +73,7 @@ static bool has_capability(const struct candidate *candidate, const char *capabi
     return json_get(candidate->labels, label) != NULL;
 }
 
-static bool capabilities_fit(const struct json_strings *wanted, const struct candidate *candidate)
+static bool capabilities_fit(const struct str_list *wanted, const struct candidate *candidate)
 {
     for (size_t i = 0; i < wanted->len; i++) {
         if (!has_capability(candidate, wanted->items[i]))
@@ -82,7 +82,7 @@ static bool capabilities_fit(const struct json_strings *wanted, const struct can
     return true;
 }
 
-static bool device_type_fits(const struct json_strings *wanted, const struct candidate *candidate)
+static bool device_type_fits(const struct str_list *wanted, const struct candidate *candidate)
 {
     const struct proplet_external *external = candidate->proplet->spec.external;
 
@@ -202,8 +202,8 @@ static const char *labels_text(struct arena *arena, const cJSON *labels)
     return wishes_text(&wishes, "label", "one of the labels");
 }
 
-static const char *strings_text(struct arena *arena, const struct json_strings *list,
-                                const char *one, const char *many)
+static const char *strings_text(struct arena *arena, const struct str_list *list, const char *one,
+                                const char *many)
 {
     struct wishes wishes = { arena, "", 0 };
 

@@ -199,7 +199,7 @@ static int check_mqtt_address(const char *address, struct error *err)
 }
 
 /* Each once: a list and a watch belong to each. */
-static int check_namespaces(struct option_strings *namespaces, struct error *err)
+static int check_namespaces(struct str_list *namespaces, struct error *err)
 {
     size_t count = 0;
 

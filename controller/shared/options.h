@@ -13,7 +13,7 @@ struct controller_settings {
     double kube_api_qps; /* not more than 0: no limit */
     int64_t kube_api_burst;
     bool use_service_accounts;
-    struct option_strings namespaces;
+    struct str_list namespaces;
     const char *log_level;
     const char *log_format;
 

@@ -86,7 +86,7 @@ struct dependencies dependencies_observe(struct store *tasks, struct arena *aren
                                          const struct kube_name *name, const cJSON *json,
                                          const struct task *task)
 {
-    const struct json_strings *names = &task->spec.depends_on;
+    const struct str_list *names = &task->spec.depends_on;
     int64_t generation = json_int(json_path(json, "metadata", "generation", NULL), 0);
     bool search = is_in_circle(json) || generation != task->status.observed_generation;
     struct dependency *items = arena_array(arena, struct dependency, names->len ? names->len : 1);

@@ -201,7 +201,7 @@ static struct task_deps *make_deps(struct module_host *host)
 
 static int task_create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
-    const struct option_strings *namespaces = &host->settings->namespaces;
+    const struct str_list *namespaces = &host->settings->namespaces;
     struct task_deps *deps = make_deps(host);
     const struct runnable catch_up = {
         .name = "catch-up",

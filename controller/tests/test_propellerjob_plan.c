@@ -55,11 +55,11 @@ static bool is_waiting(char letter)
     return strchr("uvw", letter) != NULL;
 }
 
-static struct json_strings names_of(char letter, size_t index)
+static struct str_list names_of(char letter, size_t index)
 {
     const struct job_task *task = &tasks.items[index];
     const char **names = arena_array(arena, const char *, task->needs_len + 1);
-    struct json_strings ret = { .items = names };
+    struct str_list ret = { .items = names };
 
     if (letter == 'v')
         names[ret.len++] = tasks.items[0].object;

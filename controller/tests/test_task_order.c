@@ -34,7 +34,7 @@ static void be_for_failures(void)
     static const char *NAMES[] = { "other" };
     static const struct dependency OTHER = { "other", OUTCOME_FAILED };
 
-    world.spec->depends_on = (struct json_strings){ NAMES, 1 };
+    world.spec->depends_on = (struct str_list){ NAMES, 1 };
     world.spec->run_if = RUN_IF_FAILURE;
     world.observed.dependencies = (struct dependencies){ .items = &OTHER, .len = 1 };
 }

@@ -258,7 +258,7 @@ TEST_EACH(job_that_stops_ends_a_task_that_backs_off, ORDERS)
     world.observed.order = ORDERS[_i].order;
     if (ORDERS[_i].for_failures) {
         world.spec->run_if = RUN_IF_FAILURE;
-        world.spec->depends_on = (struct json_strings){ needs, 1 };
+        world.spec->depends_on = (struct str_list){ needs, 1 };
     }
     world_wait_ms(3000);
     int64_t now_us = world.observed.now_us;

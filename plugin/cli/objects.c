@@ -76,7 +76,7 @@ int object_ref_parse(const struct session *session, unsigned takes, const char *
     return 0;
 }
 
-int object_ref_only(struct session *session, unsigned takes, const struct option_strings *arguments,
+int object_ref_only(struct session *session, unsigned takes, const struct str_list *arguments,
                     struct object_ref *ret, struct error *err)
 {
     int r = session_connect(session, err);
@@ -108,7 +108,7 @@ int object_get(struct session *session, const struct object_ref *ref, const cJSO
     return r;
 }
 
-int object_open(struct session *session, unsigned takes, const struct option_strings *arguments,
+int object_open(struct session *session, unsigned takes, const struct str_list *arguments,
                 struct object_ref *ret_ref, const cJSON **ret, struct error *err)
 {
     int r = object_ref_only(session, takes, arguments, ret_ref, err);

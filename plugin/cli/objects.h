@@ -26,7 +26,7 @@ struct object_ref {
 int object_ref_parse(const struct session *session, unsigned takes, const char *text,
                      struct object_ref *ret, struct error *err) MUST_CHECK;
 /* Connects, and reads the only argument of a command. */
-int object_ref_only(struct session *session, unsigned takes, const struct option_strings *arguments,
+int object_ref_only(struct session *session, unsigned takes, const struct str_list *arguments,
                     struct object_ref *ret, struct error *err) MUST_CHECK;
 /* "task/add", in the arena. */
 const char *object_ref_text(struct arena *arena, const struct object_ref *ref);
@@ -36,7 +36,7 @@ const char *object_kind_name(size_t i);
 int object_get(struct session *session, const struct object_ref *ref, const cJSON **ret,
                struct error *err) MUST_CHECK;
 /* object_ref_only and object_get. */
-int object_open(struct session *session, unsigned takes, const struct option_strings *arguments,
+int object_open(struct session *session, unsigned takes, const struct str_list *arguments,
                 struct object_ref *ret_ref, const cJSON **ret, struct error *err) MUST_CHECK;
 
 /* All objects of the kind in the namespace (NULL: all), in an array of the session's arena, in the order of the server.

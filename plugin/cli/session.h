@@ -24,7 +24,7 @@ struct common_flags {
     const char *ns;
     bool all_namespaces;
     const char *as, *as_uid;
-    struct option_strings as_groups;
+    struct str_list as_groups;
     bool insecure;
     int64_t request_timeout_ms;
     const char *output;

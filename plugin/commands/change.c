@@ -6,7 +6,7 @@
 
 struct settings {
     struct common_flags common;
-    struct option_strings objects;
+    struct str_list objects;
 };
 
 static const struct option OPTIONS[] = { COMMON_FLAGS };
@@ -39,7 +39,7 @@ static int restart(struct session *session, const struct object_ref *ref, struct
 /* All names are checked before the first object changes. */
 static int run(struct session *session, const void *settings, struct error *err)
 {
-    const struct option_strings *objects = &((const struct settings *)settings)->objects;
+    const struct str_list *objects = &((const struct settings *)settings)->objects;
     struct object_ref *refs = arena_array(session->arena, struct object_ref, objects->len + 1);
     const struct change *change = CHANGES;
     int r = session_connect(session, err);

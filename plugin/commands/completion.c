@@ -8,7 +8,7 @@
 
 struct settings {
     struct common_flags common;
-    struct option_strings words; /* "bash"; or "words" and the command line so far */
+    struct str_list words; /* "bash"; or "words" and the command line so far */
 };
 
 static const struct option OPTIONS[] = { COMMON_FLAGS };
@@ -172,7 +172,7 @@ static const char *complete(struct session *session, const char *const *words, s
 
 static int run(struct session *session, const void *settings, struct error *err)
 {
-    const struct option_strings *words = &((const struct settings *)settings)->words;
+    const struct str_list *words = &((const struct settings *)settings)->words;
     const char *what = words->len ? words->items[0] : "";
 
     if (str_equal(what, "words")) {

@@ -11,7 +11,7 @@
 
 struct settings {
     struct common_flags common;
-    struct option_strings objects;
+    struct str_list objects;
     const char *selector;
     bool interrupt;
     int64_t timeout_ms;

@@ -8,7 +8,7 @@
 
 struct settings {
     struct common_flags common;
-    struct option_strings names;
+    struct str_list names;
 };
 
 static const struct option OPTIONS[] = { COMMON_FLAGS };
@@ -97,7 +97,7 @@ static int run(struct session *session, const void *settings, struct error *err)
         { .header = "MEANING", .key = "meaning" },
         { .header = "WHAT TO DO", .key = "remedy", .wide = true }
     };
-    const struct option_strings *names = &((const struct settings *)settings)->names;
+    const struct str_list *names = &((const struct settings *)settings)->names;
     const cJSON *all = entries_of(session->arena);
     cJSON *document = output_document(session->arena, "Explain");
     cJSON *entries = json_set_array(document, "entries");

@@ -14,7 +14,7 @@
 
 struct settings {
     struct common_flags common;
-    struct option_strings objects;
+    struct str_list objects;
     int64_t tail;
     int64_t since_ms;
     int64_t attempt;

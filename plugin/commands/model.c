@@ -10,7 +10,7 @@
 
 struct settings {
     struct common_flags common;
-    struct option_strings objects;
+    struct str_list objects;
     const char *round;
     const char *to;
 };

@@ -42,7 +42,7 @@ static int read_module(struct arena *arena, const char *path, const char **ret, 
 }
 
 /* "key=value" into the object. */
-static int set_pairs(struct arena *arena, const char *flag, const struct option_strings *pairs,
+static int set_pairs(struct arena *arena, const char *flag, const struct str_list *pairs,
                      cJSON *object, struct error *err)
 {
     for (size_t i = 0; i < pairs->len; i++) {
@@ -68,7 +68,7 @@ static void add_input(struct arena *arena, cJSON *inputs, const char *text)
         json_add_string(inputs, text);
 }
 
-static void set_strings(cJSON *object, const char *key, const struct option_strings *strings)
+static void set_strings(cJSON *object, const char *key, const struct str_list *strings)
 {
     if (!strings->len)
         return;

@@ -5,14 +5,14 @@
 
 struct run_flags {
     struct common_flags common;
-    struct option_strings names; /* at most one */
-    const char *wasm, *image;    /* exactly one of them */
+    struct str_list names;    /* at most one */
+    const char *wasm, *image; /* exactly one of them */
     const char *function;
-    struct option_strings inputs;
+    struct str_list inputs;
     const char *on;
-    struct option_strings labels, capabilities;
+    struct str_list labels, capabilities;
     const char *type;
-    struct option_strings env;
+    struct str_list env;
     int64_t retries; /* RUN_NO_RETRIES: not given */
     int64_t deadline_ms;
     bool broadcast;

@@ -7,7 +7,7 @@
 
 struct settings {
     struct common_flags common;
-    struct option_strings objects;
+    struct str_list objects;
 };
 
 static const struct option OPTIONS[] = { COMMON_FLAGS };

@@ -12,7 +12,7 @@
 
 struct settings {
     struct common_flags common;
-    struct option_strings what;
+    struct str_list what;
     const char *selector;
     const char *sort_by;
     bool watch;

@@ -6,7 +6,7 @@
 
 struct settings {
     struct common_flags common;
-    struct option_strings objects;
+    struct str_list objects;
     const char *wanted;
     int64_t timeout_ms;
 };

@@ -22,9 +22,9 @@ static void set_up(void)
 
 TEST_GROUP("run", set_up, arena_tear_down);
 
-static struct option_strings strings(const char *first, const char *second)
+static struct str_list strings(const char *first, const char *second)
 {
-    struct option_strings ret = { .items = arena_array(arena, const char *, 2) };
+    struct str_list ret = { .items = arena_array(arena, const char *, 2) };
 
     ret.items[0] = first;
     ret.items[1] = second;

@@ -7,7 +7,7 @@ struct standalone_settings {
     const char *data_dir;
     const char
         *address; /* as http_address_parse takes it, with a port; NULL: not given (add-user) */
-    struct option_strings extra_names;
+    struct str_list extra_names;
     bool controller;
     bool strict_store;
     const char *name; /* add-user */
