@@ -102,6 +102,7 @@ static struct field_errors *find_errors(struct arena *arena, const struct admiss
         .old = request->old,
         .max_inline_wasm = settings->max_inline_wasm,
         .zoneinfo = settings->zoneinfo,
+        .policy = settings->policy,
         .errors = field_errors_create(arena),
     };
 

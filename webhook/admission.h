@@ -19,8 +19,9 @@ const struct admission_hook *admission_hooks(void);
 const struct admission_hook *admission_hook_find(const char *path); /* NULL: there is none */
 
 struct admission_settings {
-    size_t max_inline_wasm; /* 0: the schema's limit */
-    const char *zoneinfo;   /* NULL: the system's */
+    size_t max_inline_wasm;                /* 0: the schema's limit */
+    const char *zoneinfo;                  /* NULL: the system's */
+    const struct admission_policy *policy; /* NULL: allows everything */
 };
 
 struct admission_answer {

@@ -30,6 +30,7 @@ static const struct option OPTIONS[] = {
       .value_name = "ADDRESS", .help = "address of /metrics; 0 turns it off" },
     { OPTION("health-probe-bind-address", OPTION_STRING, health_address, ":8081"),
       .value_name = "ADDRESS", .help = "address of /healthz and /readyz; 0 turns it off" },
+    POLICY_OPTIONS(struct webhook_settings),
     PROGRAM_LOG_OPTIONS(struct webhook_settings),
 };
 
@@ -50,5 +51,5 @@ int webhook_options_parse(struct arena *arena, int argc, char *const *argv,
 
     if (str_is_empty(ret->cert_dir))
         return error_set(err, ERROR_INVALID, "--cert-dir: must not be empty");
-    return 0;
+    return admission_policy_check(&ret->policy, err);
 }

@@ -1,6 +1,7 @@
 /* The flags of propeller-webhook. */
 #pragma once
 
+#include "common/api/policy.h"
 #include "common/runtime/options.h"
 
 struct webhook_settings {
@@ -14,6 +15,7 @@ struct webhook_settings {
     int64_t max_inline_wasm;
     int64_t workers;
     int64_t request_timeout_ms;
+    struct admission_policy policy;
 };
 
 /* As options_parse: 1 after --help and --version, ERROR_INVALID for what cannot be used. */

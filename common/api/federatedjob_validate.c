@@ -1,4 +1,5 @@
 #include "common/api/federatedjob.h"
+#include "common/api/policy.h"
 #include "common/api/validate_internal.h"
 #include "common/base/str.h"
 
@@ -28,10 +29,14 @@ static void check_uri(const struct spec_view *view, const char *uri)
 void federatedjob_validate(const struct validation *validation)
 {
     const struct federatedjob_spec *spec = validate_spec(validation, &FEDERATEDJOB_SPEC);
-    const struct spec_view view = { validation, "spec", json_get(validation->object, "spec") };
+    const struct spec_view view = spec_view_of(validation);
 
     if (!spec)
         return;
+    policy_validate_training(&view);
+    if (!str_is_empty(spec->task_wasm_image) && policy_is_by_tag(spec->task_wasm_image))
+        field_warning(validation->errors, "spec.taskWasmImage",
+                      "participants may get different modules: use a digest");
     if (spec->checkpoint)
         check_interval(&view, spec->checkpoint->interval);
     if (spec->checkpoint && spec->checkpoint->uri)

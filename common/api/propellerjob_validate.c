@@ -55,6 +55,18 @@ static void check_dependencies(const struct validation *validation, const cJSON 
                     "tasks wait for each other in a circle: %s", circle);
 }
 
+/* The task of this name, as it was. NULL: it is new. */
+static const cJSON *old_task(const struct validation *validation, const cJSON *task)
+{
+    const char *name = json_string(json_get(task, "name"), "");
+
+    json_for_each (old, json_path(validation->old, "spec", "tasks", NULL)) {
+        if (str_equal(json_string(json_get(old, "name"), NULL), name))
+            return old;
+    }
+    return NULL;
+}
+
 static void check_tasks(const struct validation *validation, const cJSON *tasks,
                         const struct propellerjob_spec *spec)
 {
@@ -67,6 +79,7 @@ static void check_tasks(const struct validation *validation, const cJSON *tasks,
 
         view.path = arena_printf(validation->arena, "spec.tasks[%zu]", index++);
         view.json = item;
+        view.old = old_task(validation, item);
         task_spec_validate(&view, task);
         task_spec_advise(&view, task);
         if (task->is_recurring)
@@ -83,7 +96,7 @@ static void check_tasks(const struct validation *validation, const cJSON *tasks,
 void propellerjob_validate(const struct validation *validation)
 {
     const struct propellerjob_spec *spec = validate_spec(validation, &PROPELLERJOB_SPEC);
-    const struct spec_view view = { validation, "spec", json_get(validation->object, "spec") };
+    const struct spec_view view = spec_view_of(validation);
 
     if (!validation_is_settled(validation))
         check_manager(validation);

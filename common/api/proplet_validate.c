@@ -82,7 +82,7 @@ static void advise(const struct spec_view *view, const struct proplet_spec *spec
 
 void proplet_validate(const struct validation *validation)
 {
-    const struct spec_view view = { validation, "spec", json_get(validation->object, "spec") };
+    const struct spec_view view = spec_view_of(validation);
     const struct proplet_spec *spec = validate_spec(validation, &PROPLET_SPEC);
 
     if (!validation_is_settled(validation))
@@ -92,6 +92,7 @@ void proplet_validate(const struct validation *validation)
     if (spec->type == PROPLET_K8S && !spec->k8s)
         field_error(validation->errors, FIELD_ERROR_REQUIRED, "spec.k8s", NULL,
                     "a Proplet of type k8s needs k8s");
+    policy_validate_proplet(&view);
     if (!spec->connection_config)
         return;
     check_key(validation, spec->connection_config);

@@ -126,6 +126,7 @@ static void check_checkpoint(const struct spec_view *view, const struct task_spe
 void task_spec_validate(const struct spec_view *view, const struct task_spec *spec)
 {
     check_source(view, spec);
+    policy_validate_workload(view);
     check_inputs(view, spec->inputs);
     check_schedule(view, spec);
     if (spec->monitoring_profile)
@@ -203,7 +204,7 @@ static void check_changes(const struct validation *validation)
 void task_validate(const struct validation *validation)
 {
     const struct task_spec *spec = validate_spec(validation, &TASK_SPEC);
-    const struct spec_view view = { validation, "spec", json_get(validation->object, "spec") };
+    const struct spec_view view = spec_view_of(validation);
 
     if (!validation_is_settled(validation))
         check_changes(validation);

@@ -13,6 +13,12 @@ const cJSON *spec_json(const struct spec_view *view, const char *field)
     return json_get(view->json, field);
 }
 
+struct spec_view spec_view_of(const struct validation *validation)
+{
+    return (struct spec_view){ validation, "spec", json_get(validation->object, "spec"),
+                               json_get(validation->old, "spec") };
+}
+
 bool validation_is_deletion(const struct validation *validation)
 {
     const cJSON *time = json_path(validation->object, "metadata", "deletionTimestamp", NULL);

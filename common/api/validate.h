@@ -13,12 +13,14 @@
  */
 #define VALIDATE_LARGE_WASM (180 << 10)
 
+struct admission_policy; /* common/api/policy.h */
 struct validation {
     struct arena *arena;
     const cJSON *object;
-    const cJSON *old;       /* NULL: the object is new */
-    size_t max_inline_wasm; /* 0: VALIDATE_MAX_INLINE_WASM */
-    const char *zoneinfo;   /* directory; NULL: the system's */
+    const cJSON *old;                      /* NULL: the object is new */
+    size_t max_inline_wasm;                /* 0: VALIDATE_MAX_INLINE_WASM */
+    const char *zoneinfo;                  /* directory; NULL: the system's */
+    const struct admission_policy *policy; /* NULL: allows everything */
     struct field_errors *errors;
 };
 

@@ -11,7 +11,9 @@ struct spec_view {
     const struct validation *validation;
     const char *path;  /* "spec", "spec.tasks[3]" */
     const cJSON *json; /* object */
+    const cJSON *old;  /* the same as it was; NULL: it is new */
 };
+struct spec_view spec_view_of(const struct validation *validation);     /* of "spec" */
 const char *spec_path(const struct spec_view *view, const char *field); /* "spec.<field>" */
 const cJSON *spec_json(const struct spec_view *view, const char *field);
 
@@ -23,6 +25,12 @@ const void *validate_spec(const struct validation *validation, const struct json
 
 /* One workload, of a Task or within a PropellerJob. */
 void task_spec_validate(const struct spec_view *view, const struct task_spec *spec);
+/* Refuse what the administrator's policy does not allow, if it is not as before. For a workload, for federated learning
+ * (taskWasmImage and modelRef), and for a Proplet. */
+void policy_validate_workload(const struct spec_view *view);
+void policy_validate_training(const struct spec_view *view);
+void policy_validate_proplet(const struct spec_view *view);
+
 /* Warns of settings that are valid and probably not meant. */
 void task_spec_advise(const struct spec_view *view, const struct task_spec *spec);
 

@@ -189,6 +189,8 @@ static int set_listed(struct parser *parser, const struct given *given, struct e
     if (given->option->type != OPTION_STRINGS || given->option->whole)
         return set(parser, given, err);
 
+    if (given->option->needs_value && !given->value[strspn(given->value, ",")])
+        return refuse(parser, given, "a list without a value", "", err);
     for (const char *rest = given->value; *rest;) {
         size_t len = strcspn(rest, ",");
         struct given one = *given;

@@ -30,6 +30,7 @@ struct option {
         *environment; /* another variable that is read too, e.g. WATCH_NAMESPACE; NULL: none */
     bool secret;      /* its value is never printed */
     bool whole;       /* OPTION_STRINGS: a comma is part of a value */
+    bool needs_value; /* OPTION_STRINGS without whole: a list of no values is refused */
 };
 
 #define OPTION_EXAMPLES 2

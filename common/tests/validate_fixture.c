@@ -26,7 +26,8 @@ static const struct {
       "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"name\":\"j\",\"taskRefs\":[\"a\"]}}",
       &KIND_PROPELLERJOB },
     { "federatedjob",
-      "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"experimentId\":\"e\",\"taskWasmImage\":\"i\","
+      "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"experimentId\":\"e\",\"taskWasmImage\":\"https://"
+      "w/m\","
       "\"participants\":[{\"propletId\":\"a\"},{\"propletId\":\"b\"}],\"rounds\":{\"total\":1}}}",
       &KIND_FEDERATEDJOB },
     { "traininground",
@@ -34,6 +35,13 @@ static const struct {
       "\"name\":\"f\"},\"taskWasmImage\":\"i\",\"participants\":[\"a\",\"b\"]}}",
       &KIND_TRAININGROUND },
 };
+
+static const struct admission_policy *present_policy;
+
+void validate_under(const struct admission_policy *policy)
+{
+    present_policy = policy;
+}
 
 static size_t find(const char *kind)
 {
@@ -74,6 +82,7 @@ static struct field_errors *check(struct arena *arena, const char *kind, const c
         .arena = arena,
         .object = object,
         .old = old,
+        .policy = present_policy,
         .errors = field_errors_create(arena),
     };
 

@@ -8,6 +8,9 @@
  */
 const cJSON *object_with(struct arena *arena, const char *kind, const char *patch);
 
+/* For the rest of the test; NULL: none. */
+void validate_under(const struct admission_policy *policy);
+
 /* What is wrong, without "… is invalid: "; "": nothing. old may be NULL. */
 const char *errors_of(struct arena *arena, const char *kind, const cJSON *object, const cJSON *old);
 /* The warnings, joined by " | ". */

@@ -33,6 +33,7 @@ struct api *api_create(const struct api_options *options)
     api->kv = options->kv;
     api->resources = options->resources;
     api->clock = options->clock;
+    api->policy = options->policy;
     api->collector_retry_ms =
         options->collector_retry_ms ? options->collector_retry_ms : COLLECTOR_RETRY_MS;
     turns_init(&api->turns);

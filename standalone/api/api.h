@@ -9,8 +9,9 @@
 #include "common/base/error.h"
 #include "standalone/api/user.h"
 
-struct kv;        /* standalone/store/kv.h */
-struct resources; /* standalone/schema/resource.h */
+struct kv;               /* standalone/store/kv.h */
+struct resources;        /* standalone/schema/resource.h */
+struct admission_policy; /* common/api/policy.h */
 
 /*
  * This module serves the resources of standalone/schema, discovery, OpenAPI, /version, /healthz,
@@ -45,6 +46,7 @@ struct api_options {
     struct kv *kv;                     /* borrowed */
     const struct resources *resources; /* borrowed */
     const struct clock *clock;
+    const struct admission_policy *policy; /* borrowed; NULL: allows everything */
     uint32_t
         collector_retry_ms; /* pause before the garbage collector repeats what failed; 0: 1000 */
 };

@@ -15,6 +15,7 @@ struct api {
     struct kv *kv;
     const struct resources *resources;
     const struct clock *clock;
+    const struct admission_policy *policy;
     uint32_t collector_retry_ms; /* see api_options */
     struct collector *collector; /* NULL: not started */
     struct turns turns;          /* of requests that write the same object */

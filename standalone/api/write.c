@@ -367,9 +367,11 @@ static int write_validate(struct write *write)
             object_meta_warn(write->object, write->live, errors);
     }
 
-    const struct validation validation = {
-        .arena = arena, .object = write->object, .old = write->live, .errors = errors
-    };
+    const struct validation validation = { .arena = arena,
+                                           .object = write->object,
+                                           .old = write->live,
+                                           .policy = write->call->api->policy,
+                                           .errors = errors };
 
     if (rules)
         rules(&validation);

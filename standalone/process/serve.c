@@ -125,7 +125,8 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
 {
     const struct api_options options = { .kv = world->kv,
                                          .resources = world->resources,
-                                         .clock = &CLOCK_SYSTEM };
+                                         .clock = &CLOCK_SYSTEM,
+                                         .policy = &settings->policy };
     struct server_options server = { .address = settings->address, .users = world->users };
 
     int r = init_keep_certificates(arena, settings, false, err);

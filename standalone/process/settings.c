@@ -48,6 +48,7 @@ static const struct option SERVE_OPTIONS[] = {
     { OPTION("strict-store", OPTION_BOOL, strict_store, "false"),
       .help = "refuse to start if the store has lost acknowledged writes; otherwise the server "
               "continues with higher revisions" },
+    POLICY_OPTIONS(struct standalone_settings),
 };
 static const struct option USER_OPTIONS[] = {
     DATA_DIR,
@@ -252,7 +253,8 @@ static int check(enum standalone_command command, const struct standalone_settin
         return error_set(err, ERROR_INVALID, "--name: must not be empty");
     if (command == COMMAND_EXPORT && settings->status && settings->all)
         return error_set(err, ERROR_INVALID, "--status and --all: one of them");
-    return check_files(settings, command, err);
+    int r = check_files(settings, command, err);
+    return r < 0 ? r : admission_policy_check(&settings->policy, err);
 }
 
 int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,

@@ -1,6 +1,7 @@
 /* The command line of propeller-standalone. */
 #pragma once
 
+#include "common/api/policy.h"
 #include "common/runtime/options.h"
 
 struct standalone_settings {
@@ -10,6 +11,7 @@ struct standalone_settings {
     struct str_list extra_names;
     bool controller;
     bool strict_store;
+    struct admission_policy policy;
     const char *name; /* add-user */
     const char *role;
     const char *ns; /* export */

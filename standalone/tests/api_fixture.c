@@ -12,6 +12,7 @@
 struct kv_fixture api_store;
 uint64_t api_history;
 const char *api_vfs;
+const struct admission_policy *api_policy;
 int64_t (*api_wall_us)(void *ctx);
 struct api *api;
 struct user api_user;
@@ -25,6 +26,7 @@ static void open_api(void)
     const struct api_options options = { .kv = api_store.kv,
                                          .resources = test_resources,
                                          .clock = &api_store.clock.clock,
+                                         .policy = api_policy,
                                          .collector_retry_ms = 20 };
 
     api = api_create(&options);

@@ -8,6 +8,7 @@
 extern struct kv_fixture api_store;
 extern uint64_t api_history; /* revisions that the store keeps, of the next setup; 0: many */
 extern const char *api_vfs;  /* of its store; NULL: the default one */
+extern const struct admission_policy *api_policy; /* of the next setup or restart; NULL: none */
 extern int64_t (*api_wall_us)(
     void *ctx); /* of the clock, with its own ctx; NULL: the fake clock's */
 extern struct api *api;

@@ -1,5 +1,6 @@
 #include "webhook/admission.h"
 
+#include "common/api/policy.h"
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/tests/arena_fixture.h"
@@ -142,6 +143,22 @@ static const char *const BODIES[] = {
 TEST_EACH(a_refusal_repeats_nothing_of_the_body, BODIES)
 {
     ck_assert_int_eq(review(BODIES[_i]), -ERROR_INVALID);
+}
+
+TEST(the_policy_comes_from_the_settings)
+{
+    const char *schemes[] = { "oci" };
+    const struct admission_policy policy = { .image_schemes = { schemes, 1 } };
+    const struct admission_settings settings = { .policy = &policy };
+    const char *body = HEAD "1,\"file\":\"AGFzbQEAAAA=\"" TAIL;
+    struct admission_answer answer;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(
+        admission_review(arena, task_validator(), &settings, body, strlen(body), &answer, &err), 0);
+    ck_assert(!answer.allowed);
+    ck_assert_ptr_nonnull(
+        strstr(answer.body, "spec.file: Forbidden: must not be inline: allowed are oci"));
 }
 
 TEST(the_limit_of_modules_comes_from_the_settings)

@@ -1,0 +1,131 @@
+#include "common/api/policy.h"
+#include "common/api/validate_internal.h"
+
+/* An object in a spec, as it is and as it was. */
+struct part {
+    const struct validation *validation;
+    const char *path;
+    const cJSON *json;
+    const cJSON *old; /* NULL: there was none */
+};
+
+static const struct admission_policy *policy_of(const struct validation *validation)
+{
+    static const struct admission_policy NONE;
+
+    return validation->policy ? validation->policy : &NONE;
+}
+
+/* A value that did not change is not refused: a policy that became stricter must not stop other changes. The value
+ * may hold credentials, so that the error does not show it. */
+static void refuse(const struct part *part, const char *field, const char *problem)
+{
+    bool is_as_before = part->validation->old &&
+                        json_equal(json_get(part->json, field), json_get(part->old, field));
+
+    if (problem && !is_as_before)
+        field_error(part->validation->errors, FIELD_ERROR_FORBIDDEN,
+                    arena_printf(part->validation->arena, "%s.%s", part->path, field), NULL, "%s",
+                    problem);
+}
+
+static const char *text_of(const struct part *part, const char *field)
+{
+    return json_string(json_get(part->json, field), NULL);
+}
+
+static struct part part_of(const struct spec_view *view)
+{
+    return (struct part){ view->validation, view->path, view->json, view->old };
+}
+
+void policy_validate_workload(const struct spec_view *view)
+{
+    const struct admission_policy *policy = policy_of(view->validation);
+    const struct part part = part_of(view);
+
+    if (text_of(&part, "file"))
+        refuse(&part, "file", policy_inline_problem(view->validation->arena, policy));
+    refuse(&part, "imageUrl",
+           policy_module_problem(view->validation->arena, policy, text_of(&part, "imageUrl")));
+}
+
+void policy_validate_training(const struct spec_view *view)
+{
+    const struct admission_policy *policy = policy_of(view->validation);
+    struct arena *arena = view->validation->arena;
+    const struct part part = part_of(view);
+
+    refuse(&part, "taskWasmImage",
+           policy_module_problem(arena, policy, text_of(&part, "taskWasmImage")));
+    refuse(&part, "modelRef", policy_model_problem(arena, policy, text_of(&part, "modelRef")));
+}
+
+/* The item of the list that has the name of this one. NULL: none. */
+static const cJSON *same_name(const cJSON *list, const cJSON *item)
+{
+    const char *name = json_string(json_get(item, "name"), NULL);
+
+    json_for_each (other, list) {
+        if (name && str_equal(json_string(json_get(other, "name"), NULL), name))
+            return other;
+    }
+    return NULL;
+}
+
+static void check_containers(const struct part *pods, const char *list)
+{
+    const struct validation *validation = pods->validation;
+    size_t index = 0;
+
+    json_for_each (container, json_get(pods->json, list)) {
+        const struct part part = {
+            validation, arena_printf(validation->arena, "%s.%s[%zu]", pods->path, list, index++),
+            container, same_name(json_get(pods->old, list), container)
+        };
+
+        refuse(&part, "image",
+               policy_image_problem(validation->arena, policy_of(validation),
+                                    text_of(&part, "image")));
+    }
+}
+
+static void check_image_volumes(const struct part *pods)
+{
+    const struct validation *validation = pods->validation;
+    size_t index = 0;
+
+    json_for_each (volume, json_get(pods->json, "volumes")) {
+        const cJSON *old = same_name(json_get(pods->old, "volumes"), volume);
+        const struct part part = { validation,
+                                   arena_printf(validation->arena, "%s.volumes[%zu].image",
+                                                pods->path, index++),
+                                   json_get(volume, "image"), json_get(old, "image") };
+
+        refuse(&part, "reference",
+               policy_image_problem(validation->arena, policy_of(validation),
+                                    text_of(&part, "reference")));
+    }
+}
+
+void policy_validate_proplet(const struct spec_view *view)
+{
+    const struct admission_policy *policy = policy_of(view->validation);
+    struct arena *arena = view->validation->arena;
+    const struct part k8s = { view->validation, "spec.k8s", json_get(view->json, "k8s"),
+                              json_get(view->old, "k8s") };
+    const struct part pods = { view->validation, "spec.k8s.podTemplate.spec",
+                               json_path(k8s.json, "podTemplate", "spec", NULL),
+                               json_path(k8s.old, "podTemplate", "spec", NULL) };
+    const struct part external = { view->validation, "spec.external",
+                                   json_get(view->json, "external"),
+                                   json_get(view->old, "external") };
+
+    refuse(&k8s, "image", policy_image_problem(arena, policy, text_of(&k8s, "image")));
+    check_containers(&pods, "containers");
+    check_containers(&pods, "initContainers");
+    check_image_volumes(&pods);
+    if (str_equal(json_string(json_get(view->json, "type"), NULL), "external"))
+        refuse(&external, "deviceType",
+               policy_device_problem(arena, policy, text_of(&external, "deviceType")));
+}
