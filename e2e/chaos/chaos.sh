@@ -159,7 +159,9 @@ chaos_replica_start() {
 # One process for each link; QoS 1, since a device that asks for QoS 2 in a clean session is told of
 # results that the broker has thrown away when their connection ended in between.
 chaos_devices() {
-    local group
+    local group coordinators
+    printf -v coordinators ',%s' "${CHAOS_COORDINATOR[@]}"
+    coordinators=${coordinators:1}
     seq -f 'device-%g' "$CHAOS_NORTH" >"$PART/north"
     seq -f 'device-%g' $((CHAOS_NORTH + 1)) $((CHAOS_NORTH + CHAOS_SOUTH)) >"$PART/south"
     seq -f 'device-%g' $((CHAOS_NORTH + CHAOS_SOUTH + 1)) ${#devices[@]} >"$PART/real"
@@ -167,7 +169,7 @@ chaos_devices() {
         local scripted=(--scripted)
         [[ $group != real ]] || scripted=()
         BROKER_PORT=${LINK_PORT[$group]} device_start "$group" --identity-file "$PART/$group" \
-            --qos 1 --alive-interval 1.5 --metrics-interval 30 "${scripted[@]}"
+            --qos 1 --alive-interval 1.5 --metrics-interval 30 --coordinators "$coordinators" "${scripted[@]}"
     done
     spawn hostile "$PYTHON_HOME/bin/python" "$HERE/device/hostile.py" --broker "127.0.0.1:$BROKER_PORT" \
         --domain "$DOMAIN" --channel "$CHANNEL" --elsewhere chan-2 --user "$OBSERVER" --per-start 3 \
@@ -427,6 +429,13 @@ chaos_none_left() { # KIND...
     done
 }
 
+chaos_no_checkpoints() {
+    local count
+    count=$(api "/api/v1/namespaces/$NS/configmaps?labelSelector=${API%/*}/model-owner" | jq '.items | length') || return 1
+    printf '%s ConfigMaps are left\n' "$count"
+    ((count == 0))
+}
+
 # The most memory that each replica ever had.
 chaos_memory() {
     local letter process
@@ -444,6 +453,7 @@ chaos_verdict() {
     objects proplets >"$LOGS/proplets.json"
     kn delete tasks,proplets --all --wait=false >/dev/null
     chaos_wait "all objects to be gone" chaos_none_left tasks proplets
+    chaos_wait "checkpoints to be gone" chaos_no_checkpoints
     chaos_memory
     for letter in "${CHAOS_REPLICAS[@]}"; do
         replica_signal "$letter" TERM

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
+from checkpoints import Checkpoints  # noqa: E402
 from inflight import InFlight  # noqa: E402
 from leaders import Leaders, LeadersError  # noqa: E402
 from oracle import Judgement  # noqa: E402
@@ -73,6 +74,7 @@ class Run:
     def __init__(self, folder, client):
         self.folder = folder
         self.plan = [task for task in lines_of(self._path("tasks.plan"))]
+        self.saves = any(task.get("saves") for task in self.plan)
         self.proplets = read_list(self._path("proplets.json"))
         with open(self._path("faults.plan"), encoding="utf-8") as plan:
             self.faults_planned = {int(line.split()[1]) for line in plan}
@@ -87,6 +89,7 @@ class Run:
                 self.met_by_number[line["number"]] += line["count"]
         names = sorted(name for name in os.listdir(folder) if name.endswith(".journal"))
         self.journal = read_journals([self._path(name) for name in names])
+        self.checkpoints = Checkpoints(line for name in names for line in lines_of(self._path(name)))
         self.faults = read_faults(self._path("faults.jsonl")) if self._has("faults.jsonl") else []
         links = list(lines_of(self._path("links.jsonl")))
         self.met = Counter()  # requests that met a fault, by its code; None: the answer was lost
@@ -140,6 +143,9 @@ class Verdict:
         self._plan()
         for ident, text in self.run.leaders.violations:
             self.violated("former", ident, text)
+        self.run.checkpoints.compare(self.run.tasks)
+        for ident, text in self.run.checkpoints.violations:
+            self.violated("checkpoint", ident, text)
         died, lost = self.counts["died_in_broker"], sum(self.run.in_flight.lost)
         if died > lost:
             text = f"{died} results died in it, at most {lost} were in flight when it was killed"
@@ -165,6 +171,7 @@ class Verdict:
             ("broker.log", "a result on its way to a leader", run.in_flight.seen),
             *(("wire.log", f"a {kind}", kinds[kind]) for kind in ("start", "result", "marker")),
             ("hostile.jsonl", "a forged result that the broker took", run.forged),
+            *self._seen_checkpoints(),
         ):
             if not count:
                 self.violated("blind", source, f"does not show {what}")
@@ -186,6 +193,11 @@ class Verdict:
             self.violated("blind", "replicas.jsonl", "does not show a replica's memory")
         for number in sorted(run.faults_planned ^ begun | run.faults_planned ^ ended):
             self.violated("blind", "timeline.jsonl", f"fault {number} was not done as planned")
+
+    def _seen_checkpoints(self):
+        if self.run.saves:
+            yield "*.journal", "a checkpoint that was acknowledged", len(self.run.checkpoints.acknowledged)
+            yield "*.journal", "an attempt that went on from one", self.run.checkpoints.resumed
 
     def _retained(self):
         """No process of a device is started twice, and an identity without a device has never spoken."""
@@ -286,6 +298,8 @@ def report(verdict, run):
     ends = Counter(line["event"] for line in run.replicas)
     met = ", ".join(f"{code or 'lost'}: {count}" for code, count in run.met.items())
     yield f"requests that met an error or lost their answer: {met or 'none'}"
+    acknowledged = sum(map(len, run.checkpoints.acknowledged.values()))
+    yield f"checkpoints that were acknowledged: {acknowledged}, attempts that went on from one: {run.checkpoints.resumed}"
     yield f"forged results that nobody took: {run.forged}"
     for kind, what in MET_KINDS.items():
         yield f"{kind}: {sum(run.met_by_number[number] for number in run.begun(kind))} times a {what}"

@@ -83,6 +83,7 @@ class PlannedTask:
     after: list = field(default_factory=list)
     deadline: int | None = None
     ttl: int | None = None
+    saves: bool = False  # hands over checkpoints
     delete_at: float | None = None
 
 
@@ -133,7 +134,7 @@ def fault_lines(faults):
 
 
 # Sorts of Tasks, and how many of a hundred.
-SORTS = {"plain": 72, "follower": 10, "long": 7, "deleted": 5, "wrong": 3, "late": 3}
+SORTS = {"plain": 66, "follower": 10, "long": 7, "saver": 6, "deleted": 5, "wrong": 3, "late": 3}
 
 
 def plan_tasks(seed, duration, count=None):
@@ -161,6 +162,11 @@ def make_long(chance, task, _earlier):
     task.naps, task.deadline, task.ttl = chance.randint(500, 1500), DAY_S // 2, DAY_S // 2
 
 
+def make_saver(chance, task, _earlier):
+    """Two attempts, with two checkpoints each at least."""
+    task.naps, task.saves = chance.randint(1100, 1600), True
+
+
 def make_deleted(chance, task, _earlier):
     """Before it starts, while it runs or after it: as it comes."""
     task.delete_at = round(task.at + chance.uniform(0, 6), 1)
@@ -178,6 +184,7 @@ MAKERS = {
     "plain": lambda *_: None,
     "follower": make_follower,
     "long": make_long,
+    "saver": make_saver,
     "deleted": make_deleted,
     "wrong": make_wrong,
     "late": make_late,

@@ -64,6 +64,9 @@ def manifest(task, module):
     spec["inputs"] = [str(task["naps"]), task["value"]]
     # The device speaks once a second, so that silence is noticed soon.
     spec["monitoringProfile"] = {"enabled": True, "interval": "1s"}
+    if task["saves"]:
+        spec["checkpoint"] = {"interval": "10s", "keep": 1}
+        spec["backoffLimit"] = 1  # the first attempt fails (../device/scripted.py), and another one goes on
     if task["after"]:
         spec["dependsOn"] = task["after"]
     if task["deadline"]:

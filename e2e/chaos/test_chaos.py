@@ -241,6 +241,54 @@ class Judge(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("port 1", output)
 
+    # ---- checkpoints ----
+
+    def say(self, event, ident="uid-a", **values):
+        self.run_.clock += 1
+        self.run_.journals["d-1"].append({"time": self.run_.clock, "device": "d-1", "event": event, "task": ident, **values})
+
+    def save_twice(self):
+        self.say("begun", told=None)
+        self.say("checkpoint", step=1, status=200)
+        self.say("checkpoint", step=2, status=200)
+        self.run_.status("a")["lastCheckpoint"] = {"step": 2}
+
+    def test_an_attempt_may_go_on_where_the_last_one_was(self):
+        self.save_twice()
+        self.say("checkpoint", step=3, status=409)
+        self.say("begun", "uid-a.2", told=2)
+        self.say("resumed", "uid-a.2", told=2, step=2, status=200, right=True)
+        self.assert_right("checkpoints that were acknowledged: 2, attempts that went on from one: 1")
+
+    def test_a_status_behind_an_acknowledged_checkpoint_is_found(self):
+        self.save_twice()
+        self.run_.status("a")["lastCheckpoint"] = {"step": 1}
+        self.assert_violated("checkpoint")
+
+    def test_an_attempt_that_is_told_less_than_was_acknowledged_is_found(self):
+        for told in (None, 1):
+            self.run_ = Run()
+            self.save_twice()
+            self.say("begun", "uid-a.2", told=told)
+            self.assert_violated("checkpoint")
+
+    def test_a_repeated_start_of_the_same_attempt_may_be_older(self):
+        self.save_twice()
+        self.say("begun", told=None)
+        self.assert_right()
+
+    def test_an_attempt_that_gets_another_state_is_found(self):
+        for step, right in ((1, True), (2, False)):
+            self.run_ = Run()
+            self.save_twice()
+            self.say("begun", "uid-a.2", told=2)
+            self.say("resumed", "uid-a.2", told=2, step=step, status=200, right=right)
+            self.assert_violated("checkpoint")
+
+    def test_a_run_in_which_none_was_acknowledged_shows_nothing(self):
+        self.run_.plans[0]["saves"] = True
+        self.assert_violated("blind", "blind")
+
     # ---- what the oracle finds ----
 
     def test_a_lost_result_is_found(self):

@@ -90,6 +90,8 @@ def parse_arguments():
         "--external-runtime", action="store_true", help="results are what modules print"
     )
     parser.add_argument("--slice-pause", type=float, default=0, help="seconds between slices of a long run")
+    parser.add_argument("--coordinators", default=[], type=lambda text: text.split(","), metavar="HOST:PORT,...",
+                        help="of scripted devices: one of them takes checkpoints, in place of a Service that finds it")
     parser.add_argument("--scripted", action="store_true", help="pretend to run wasm/nap.wat")
     parser.add_argument("--journal", metavar="FILE")
     parser.add_argument("--control", metavar="FIFO")

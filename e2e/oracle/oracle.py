@@ -213,6 +213,9 @@ class Judgement:
             for result in execution.results:
                 if execution.stopped or result.acknowledged is None:
                     continue
+                if result.error and task.failures_until(number) <= task.backoff_limit:
+                    self.counts["retried"] += 1
+                    continue
                 following = task.executions(number + 1)
                 until = following[0].time if following else float("inf")
                 if self._died_in_broker(result, until):
@@ -235,6 +238,7 @@ class Subject:
         self.phase = status.get("phase", "pending")
         self.attempts = max(1, status.get("attempt", 1))
         self.results, self.error = status.get("results"), status.get("error")
+        self.backoff_limit = task.get("spec", {}).get("backoffLimit", 0)  # attempts that may fail
         self.reason, self.assigned = status.get("reason"), status.get("assignedProplet")
         finished = status.get("finishedAt")
         self.finished = datetime.fromisoformat(finished).timestamp() if finished else float("inf")
@@ -250,6 +254,9 @@ class Subject:
 
     def executions_of_all(self):
         return [e for number in range(1, self.attempts + 1) for e in self.executions(number)]
+
+    def failures_until(self, number):
+        return sum(any(r.error for r in self.results_of(n)) for n in range(1, number + 1))
 
     def results_of(self, number):
         return [result for execution in self.executions(number) for result in execution.results]

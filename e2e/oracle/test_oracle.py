@@ -322,6 +322,23 @@ class Oracle(unittest.TestCase):
         self.record.status("a").update(attempt=2)
         self.assert_right(attempts_given_up=1)
 
+    def retry(self, limit, *errors):
+        """Attempts of `a` that fail so, and then one that completes."""
+        self.record.drop("d-1", "uid-a", "start", "computed", "result", "acknowledged")
+        self.record.wire = [line for line in self.record.wire if '"uid-a"' not in line]
+        for number, error in enumerate([*errors, None], 1):
+            self.record.run("d-1", "uid-a" if number == 1 else f"uid-a.{number}", "" if error else "1", error)
+        self.record.status("a").update(attempt=len(errors) + 1)
+        self.record.tasks[0]["spec"]["backoffLimit"] = limit
+
+    def test_an_attempt_that_failed_may_be_tried_again(self):
+        self.retry(1, "trap")
+        self.assert_right(retried=1, attempts_given_up=1)
+
+    def test_no_more_attempts_than_the_limit_may_fail(self):
+        self.retry(1, "trap", "trap")
+        self.assert_violated("lost")
+
     # ---- the rest ----
 
     def test_other_failures_must_be_allowed_by_name(self):
