@@ -58,7 +58,7 @@ standalone/moving      common/base/ common/json/ common/api/task.h common/api/na
 standalone/process     common/ certs/ controller/shared/options.h controller/process/process.h standalone/store/ standalone/schema/ standalone/patch/ standalone/api/ standalone/server/ standalone/moving/
 standalone             common/base/ common/json/ common/runtime/program.h standalone/process/
 plugin/cli            common/base/ common/json/ common/api/kinds.h common/kube/ common/runtime/options.h
-plugin/why            common/base/ common/json/ common/api/ common/kube/object.h common/runtime/store.h controller/scheduler/ controller/task/task_placement.h common/view/
+plugin/why            common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h common/runtime/store.h controller/scheduler/ controller/task/task_placement.h common/view/
 plugin/commands       common/base/ common/json/ common/api/ common/schema/embedded.h common/kube/ common/net/http_client.h controller/scheduler/scheduler.h controller/blobs/model_store.h controller/task/task_placement.h plugin/cli/ common/view/ plugin/why/
 plugin                common/base/ common/json/ plugin/cli/ plugin/commands/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h

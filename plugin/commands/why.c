@@ -71,6 +71,23 @@ static void print_head(const struct session *session, const cJSON *document)
         output_line(stdout, "%s", message);
 }
 
+static void print_checkpoint(const struct session *session, const cJSON *checkpoint)
+{
+    const char *remedy = json_string(json_get(checkpoint, "remedy"), NULL);
+    int64_t time_us = 0;
+
+    if (!checkpoint)
+        return;
+    output_paragraph(stdout, "Checkpoints: %s", json_string(json_get(checkpoint, "message"), ""));
+    if (rfc3339_parse(json_string(json_get(checkpoint, "time"), ""), &time_us))
+        output_line(stdout, "The last one is step %lld of %s, %s ago.",
+                    (long long)json_int(json_get(checkpoint, "step"), 0),
+                    json_string(json_get(checkpoint, "proplet"), ""),
+                    output_duration(session->arena, session->output.now_us - time_us));
+    if (remedy)
+        output_line(stdout, "To have them: %s", remedy);
+}
+
 static void print_text(const struct session *session, const cJSON *document)
 {
     static const struct column PROPLETS[] = { { .header = "PROPLET", .key = "proplet" },
@@ -90,6 +107,7 @@ static void print_text(const struct session *session, const cJSON *document)
     if (now && !str_equal(now, json_string(json_get(document, "message"), "")))
         output_paragraph(stdout, "The scheduler says now: %s", now);
     print_dependencies(json_get(document, "dependencies"));
+    print_checkpoint(session, json_get(document, "checkpoint"));
     print_table(session, "Parts that have not succeeded:", json_get(document, "parts"), PARTS,
                 ARRAY_LEN(PARTS));
     if (rank)

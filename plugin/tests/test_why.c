@@ -152,6 +152,43 @@ TEST(dependencies_are_a_tree_in_which_each_task_stands_once)
                            "0 absent missing see above;");
 }
 
+#define SAVES "\"checkpoint\":{}"
+#define TAKEN(status, reason, message)                                                             \
+    "\"phase\":\"running\",\"conditions\":[{\"type\":\"Checkpointing\",\"status\":\"" status       \
+    "\",\"reason\":\"" reason "\",\"message\":\"" message "\"}]"
+
+static const struct {
+    const char *status;
+    const char *checkpoint;
+} SAVERS[] = {
+    { "\"phase\":\"pending\"", "{\"message\":\"no attempt has run with it yet\"}" },
+    { TAKEN("True", "Ready", "checkpoints are taken") ",\"lastCheckpoint\":{\"step\":7,\"time\":"
+                                                      "\"2026-01-01T00:00:00Z\",\"proplet\":\"a\","
+                                                      "\"attempt\":1,\"sha256\":\"0\"}",
+      "{\"message\":\"checkpoints are taken\",\"step\":7,\"time\":\"2026-01-01T00:00:00Z\","
+      "\"proplet\":\"a\"}" },
+    { TAKEN("False", "NoCoordinator", "none"),
+      "{\"message\":\"none\",\"remedy\":\"Start the controller with --coordinator-url and "
+      "--coordinator-bind-address.\"}" },
+};
+
+TEST_EACH(a_task_with_checkpoints_says_whether_they_are_taken, SAVERS)
+{
+    const cJSON *document = explained(
+        arena_printf(arena,
+                     "[{\"metadata\":{\"namespace\":\"lab\",\"name\":\"one\",\"uid\":\"u\"},"
+                     "\"spec\":{" SAVES "},\"status\":{%s}}]",
+                     SAVERS[_i].status),
+        "[]");
+
+    ck_assert_str_eq(text(document, "checkpoint"), SAVERS[_i].checkpoint);
+}
+
+TEST(a_task_without_checkpoints_says_nothing_of_them)
+{
+    ck_assert_ptr_null(json_get(explained("[" TASK("one", "", "") "]", "[]"), "checkpoint"));
+}
+
 TEST(the_rank_counts_those_that_wait_for_room_by_age_and_priority)
 {
 #define LATE "\"creationTimestamp\":\"2026-01-01T00:00:00Z\""

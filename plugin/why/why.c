@@ -5,6 +5,7 @@
 #include "common/api/task.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/kube/conditions.h"
 #include "common/view/state.h"
 
 /* A start goes out within this time of the choice, where the broker is there. */
@@ -137,6 +138,24 @@ static void explain_start(struct arena *arena, const struct why_input *input, cJ
                     "/readyz, or kubectl propeller check.");
 }
 
+/* Before an attempt has run with it, the condition is not there yet. */
+static void explain_checkpoint(const struct why_input *input, cJSON *document)
+{
+    const cJSON *status = json_get(input->object, "status");
+    const cJSON *condition = condition_get(json_get(status, "conditions"), "Checkpointing");
+    const cJSON *last = json_get(status, "lastCheckpoint");
+    const char *reason = json_string(json_get(condition, "reason"), "");
+    cJSON *told = json_set_object(document, "checkpoint");
+
+    json_set_string(told, "message",
+                    json_string(json_get(condition, "message"), "no attempt has run with it yet"));
+    if (str_equal(json_string(json_get(condition, "status"), ""), "False"))
+        json_set_string(told, "remedy", REASON_TABLE[reason_of(reason)].remedy);
+    json_set_copy(told, "step", json_get(last, "step"));
+    json_set_copy(told, "time", json_get(last, "time"));
+    json_set_copy(told, "proplet", json_get(last, "proplet"));
+}
+
 static void explain_task(struct arena *arena, const struct why_input *input, cJSON *document)
 {
     const cJSON *status = json_get(input->object, "status");
@@ -146,6 +165,8 @@ static void explain_task(struct arena *arena, const struct why_input *input, cJS
     if (json_len(json_path(input->object, "spec", "dependsOn", NULL)))
         add_dependencies(arena, input->snapshot, input->object, 0,
                          json_set_array(document, "dependencies"));
+    if (json_path(input->object, "spec", "checkpoint", NULL))
+        explain_checkpoint(input, document);
     if (str_equal(phase, "pending"))
         (void)why_schedule(arena, input->object, input->snapshot, SCHEDULER_LEAST_LOADED.name,
                            document);

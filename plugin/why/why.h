@@ -19,6 +19,8 @@ struct why_input {
  * A Task that waits has "proplets", a row {"object","proplet","fits","active","verdict"} each. It has "scheduler",
  * {"reason","message"}, if none fits, and "rank", {"position","waiting"}, if it waits for room. A Task with dependencies
  * has rows {"object","task","phase","reason","depth"}; depth is from 0, and the rows of each Task stand there once.
+ * A Task with spec.checkpoint has "checkpoint", {"message","remedy","step","time","proplet"}: whether checkpoints are
+ * taken, what to do if not, and the last one.
  *
  * A job or a round has "parts": rows {"object","phase","reason","message"} of the objects that it owns and that have not
  * succeeded.
