@@ -3,6 +3,7 @@
 
 croniter says which dates and times an expression means, zoneinfo which instants these are in a zone
 of the database; the few lines of instants() are the rule of docs/how-to/schedules.md for clocks that jump.
+Windows of machines are held against the definition in common/api/windows.h, minute by minute or day by day.
 Expressions, zones and years are drawn at random from a seed that is printed.
 """
 
@@ -30,6 +31,8 @@ FIELDS = [
 MINUTE, HOUR, DAY, MONTH, WEEKDAY = range(5)
 ALIASES = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"]
 TIMES = 4
+# Of the cases: windows of machines, which take a hundred times as long to compare.
+WINDOWS_SHARE = 0.1
 # Years whose offsets the database knows, and years that only its rules tell.
 FIRST_YEAR, LAST_YEAR = 1972, 2095
 MANY_CHANGES = ["Africa/Casablanca", "Africa/Cairo", "America/New_York", "America/Santiago",
@@ -193,6 +196,110 @@ def expected(expression, zone, after, count):
             return sorted(found)[:count]
 
 
+# ---- windows ----
+
+WEEK = "mon tue wed thu fri sat sun".split()
+HORIZON = 35 * 86400
+
+
+def draw_list(rng, names):
+    parts = []
+    for _ in range(rng.choice((1, 1, 2))):
+        first, last = rng.choice(names), rng.choice(names)
+        parts.append(first if rng.random() < 0.5 else f"{first}-{last}")
+    return ",".join(parts)
+
+
+def draw_minute(rng):
+    """Often at the hours at which clocks are set."""
+    hour = rng.choice((0, 1, 2, 3, 23)) if rng.random() < 0.4 else rng.randrange(24)
+    return f"{hour:02}:{rng.choice((0, 0, 15, 30, 45, 59)):02}"
+
+
+def draw_windows(rng):
+    if rng.random() < 0.4:
+        return f"grid {draw_list(rng, WEEK)}|{draw_list(rng, [str(hour) for hour in range(24)])}"
+    items = []
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        day = f"{rng.choice(WEEK)} " if rng.random() < 0.3 else ""
+        items.append(f"{draw_list(rng, WEEK)}|{draw_minute(rng)}|{day}{draw_minute(rng)}")
+    return "windows " + ";".join(items)
+
+
+def listed(text, names):
+    """What a list of values and ranges in a circle holds, as indexes."""
+    found = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        begin, end = names.index(first), names.index(last or first)
+        found.update((begin + i) % len(names) for i in range((end - begin) % len(names) + 1))
+    return found
+
+
+def grid_changes(text, zone, begin, end):
+    """The state at begin, and each second until end at which it differs from the one before."""
+    days, _, hours = text.partition("|")
+    days, hours = listed(days, WEEK), listed(hours, [str(hour) for hour in range(24)])
+
+    def is_open(at):
+        wall = local(zone, at)
+        return wall.weekday() in days and wall.hour in hours
+
+    state, at, changes = is_open(begin), begin, []
+    first = state
+    while at < end:
+        # Quarters of an hour, and minutes where the clock is set.
+        step = 900 - at % 900
+        if offset(zone, at) != offset(zone, at + step):
+            step = 60 - at % 60
+        if is_open(at + step) != state:
+            state = not state
+            changes.append(first_after(at, at + step, lambda t: is_open(t) == state))
+        at += step
+    return first, changes
+
+
+def windows_changes(text, zone, begin, end):
+    spans = []
+    first_day = local(zone, begin).date() - dt.timedelta(days=9)
+    for number in range((end - begin) // 86400 + 20):
+        day = first_day + dt.timedelta(days=number)
+        for item in text.split(";"):
+            days, start, until = item.split("|")
+            if day.weekday() not in listed(days, WEEK):
+                continue
+            last_day, _, stop = until.rpartition(" ")
+            step = 7 if last_day else 1
+            ahead = (WEEK.index(last_day) - day.weekday()) % 7 if last_day else 0
+            if ahead == 0 and stop <= start:
+                ahead = step
+            ends = day + dt.timedelta(days=ahead)
+            span = tuple(instants(zone, dt.datetime.combine(date, dt.time.fromisoformat(clock)), False)[0]
+                         for date, clock in ((day, start), (ends, stop)))
+            if span[0] < span[1]:
+                spans.append(span)
+    merged = []
+    for start, stop in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], stop)
+        else:
+            merged.append([start, stop])
+    is_open = any(start <= begin < stop for start, stop in merged)
+    return is_open, [at for span in merged for at in span if begin < at <= end]
+
+
+def expected_windows(expression, zone, at):
+    kind, _, text = expression.partition(" ")
+    changes_of = grid_changes if kind == "grid" else windows_changes
+    begin = at - HORIZON - 86400
+    state, changes = changes_of(text, zone, begin, at + HORIZON + 86400)
+    past, future = [c for c in changes if c <= at], [c for c in changes if c > at]
+    is_open = state != (len(past) % 2 == 1)
+    after = str(future[0]) if future and future[0] - at <= HORIZON else "-"
+    before = str(past[-1]) if past and at - past[-1] <= HORIZON else "-"
+    return f"{int(is_open)} {after} {before}"
+
+
 def draw(rng, count):
     names = sorted(zoneinfo.available_timezones() - {"localtime", "Factory"})
     cases = []
@@ -200,7 +307,7 @@ def draw(rng, count):
         name = "UTC" if rng.random() < 0.3 else rng.choice(names)
         if name != "UTC" and rng.random() < 0.5:
             name = rng.choice(MANY_CHANGES)
-        expression = draw_expression(rng)
+        expression = draw_windows(rng) if rng.random() < WINDOWS_SHARE else draw_expression(rng)
         cases.append((expression, name, draw_time(rng, zoneinfo.ZoneInfo(name))))
     return cases
 
@@ -222,6 +329,12 @@ def main():
     differences = 0
     for case, ours in zip(cases, ask(arguments.program, cases), strict=True):
         expression, name, after = case
+        if expression.startswith(("grid ", "windows ")):
+            theirs = expected_windows(expression, zoneinfo.ZoneInfo(name), after)
+            if ours != theirs:
+                differences += 1
+                print(f"different: {case}\n  here  {ours}\n  other {theirs}")
+            continue
         times = expected(expression, zoneinfo.ZoneInfo(name), after, TIMES)
         if times is None and ours.startswith("refused: never comes"):
             continue
