@@ -17,9 +17,11 @@ bool page_host_is_known(const char *host, const char *const *names, size_t len)
     if (!host)
         return false;
 
-    const char *end = *host == '[' ? strchr(host, ']') : strchr(host, ':');
-    size_t host_len = end ? (size_t)(end - host) + (*host == '[') : strlen(host);
+    const char *bracket = *host == '[' ? strchr(host, ']') : NULL;
+    size_t host_len = bracket ? (size_t)(bracket - host) + 1 : strcspn(host, ":");
 
+    if (host[host_len] && host[host_len] != ':')
+        return false; /* "[::1]evil" */
     for (size_t i = 0; i < ARRAY_LEN(OWN); i++) {
         if (is_name(host, host_len, OWN[i]))
             return true;

@@ -14,8 +14,8 @@
 #include "controller/cache/indexes.h"
 #include "controller/page/files.h"
 #include "controller/page/guard.h"
+#include "controller/page/request.h"
 
-#define COOKIE "propeller-"
 #define MAX_CONNECTIONS (FEEDS_MAX + 64)
 #define MAX_BODY (VIEWER_MAX_TOKEN + 256)
 #define REQUEST_TIMEOUT_MS 30000
@@ -74,55 +74,24 @@ static void refuse_error(struct call *call, const struct error *err)
 
 /* --- the request --- */
 
-/* The value of a parameter as it was sent: names of lists, namespaces and objects need no encoding. NULL: it is not
- * there, or is empty. */
 static const char *parameter(const struct call *call, const char *name)
 {
-    const char *at = call->request->query ? call->request->query : "";
-    size_t name_len = strlen(name);
-
-    while (*at) {
-        size_t len = strcspn(at, "&");
-
-        if (len > name_len + 1 && strncmp(at, name, name_len) == 0 && at[name_len] == '=')
-            return arena_strndup(call->arena, at + name_len + 1, len - name_len - 1);
-        at += len + (at[len] == '&');
-    }
-    return NULL;
+    return page_parameter(call->arena, call->request->query, name);
 }
 
-/* "propeller-8082=". Browsers send a cookie to all ports of a host, and a viewer may look at two clusters at once. */
 static const char *cookie_name(const struct call *call)
 {
-    const char *host = http_request_header(call->request, "Host");
-    const char *colon = host ? strrchr(host, ':') : NULL;
-    size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
-
-    return arena_printf(call->arena, COOKIE "%.*s=", (int)(digits < 5 ? digits : 5),
-                        colon ? colon + 1 : "");
-}
-
-static const char *cookie_of(const struct call *call)
-{
-    const char *name = cookie_name(call);
-    const char *at = http_request_header(call->request, "Cookie");
-
-    while (at && *at) {
-        at += strspn(at, "; ");
-        if (str_has_prefix(at, name))
-            return arena_strndup(call->arena, at + strlen(name), strcspn(at + strlen(name), "; "));
-        at += strcspn(at, ";");
-    }
-    return NULL;
+    return page_cookie_name(call->arena, http_request_header(call->request, "Host"));
 }
 
 /* A namespace of the request that is one; false: refused. *ret NULL: all namespaces. */
 static bool read_ns(struct call *call, const char **ret)
 {
-    *ret = parameter(call, "ns");
-    if (!*ret || str_is_dns_label(*ret))
+    struct error err;
+
+    if (page_read_ns(call->arena, call->request->query, ret, &err) == 0)
         return true;
-    refuse(call, 400, "ns: not the name of a namespace");
+    refuse(call, 400, err.message);
     return false;
 }
 
@@ -145,22 +114,17 @@ static bool may_see(struct call *call, const struct kube_kind *kind, const char 
 
 static void login(struct call *call)
 {
-    const char *type = call->request->content_type;
-    const cJSON *body = NULL;
+    const struct http_server_request *request = call->request;
+    const char *token;
     char cookie[VIEWER_COOKIE_LEN];
     struct error err = { 0 };
 
-    if (!type || !str_has_prefix(type, "application/json") ||
-        json_parse(call->arena, call->request->body, call->request->body_len, &body, NULL) < 0) {
-        refuse(call, 400, "a login is JSON: {\"token\": text}");
+    if (page_read_token(call->arena, request->content_type, request->body, request->body_len,
+                        &token, &err) < 0) {
+        refuse(call, 400, err.message);
         return;
     }
 
-    const char *token = json_string(json_get(body, "token"), "");
-    if (!*token || strlen(token) > VIEWER_MAX_TOKEN || strpbrk(token, " \t\r\n")) {
-        refuse(call, 400, "token: not a bearer token");
-        return;
-    }
     int r = viewers_login(call->page->options.viewers, token, cookie, &err);
     if (r == -ERROR_FORBIDDEN) {
         refuse(call, 401, err.message);
@@ -385,16 +349,14 @@ static void add_children(struct call *call, size_t list, const cJSON *object, cJ
 
 static void object_detail(struct call *call)
 {
-    size_t list = page_list_find(parameter(call, "list"));
-    const char *ns = parameter(call, "ns"), *name = parameter(call, "name");
     cJSON *document = json_object(call->arena), *found = json_array(call->arena);
     cJSON *object = NULL;
+    size_t list;
     struct kube_name key;
     struct error err;
 
-    if (list == PAGE_LISTS || !ns || !str_is_dns_label(ns) || !name ||
-        !str_is_dns_subdomain(name) || !kube_name_set(&key, ns, name)) {
-        refuse(call, 400, "list, ns and name: not an object");
+    if (page_read_object(call->arena, call->request->query, &list, &key, &err) < 0) {
+        refuse(call, 400, err.message);
         return;
     }
     if (kube_get(viewer_client(call->viewer), call->arena, PAGE_LIST[list].kind, &key, &object,
@@ -402,7 +364,7 @@ static void object_detail(struct call *call)
         refuse_error(call, &err);
         return;
     }
-    (void)!list_events(call, ns, kube_uid(object), found, &err); /* without the right: none */
+    (void)!list_events(call, key.ns, kube_uid(object), found, &err); /* without the right: none */
     page_explain(PAGE_LIST[list].kind, object, json_set_object(document, "why"));
     timeline_rows(call->arena, object, found, json_set_array(document, "timeline"));
     add_children(call, list, object, document);
@@ -473,7 +435,8 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
                !is_link_to_a_file(request)) {
         refuse(&call, 403, "pages of other sites may not ask this one");
     } else {
-        const char *cookie = cookie_of(&call);
+        const char *cookie =
+            page_cookie(arena, http_request_header(request, "Cookie"), cookie_name(&call));
 
         call.viewer = cookie ? viewers_find(page->options.viewers, cookie) : NULL;
         if (call.viewer)

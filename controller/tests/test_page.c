@@ -336,6 +336,7 @@ TEST(only_a_login_opens_the_data)
     expect_status(answer("GET /api/me", OWN "Cookie: propeller-=guessed\r\n", ""), 401);
     expect_status(answer("POST /login", OWN JSON, "{\"token\":\"bad\"}"), 401);
     expect_status(answer("POST /login", OWN, "{\"token\":\"good\"}"), 400);
+    expect_status(answer("POST /login", OWN JSON, "{\"token\":\"good\\u0007\"}"), 400);
     expect_status(answer("GET /login", OWN, ""), 405);
     const char *text = answer("GET /api/me", log_in("good"), "");
     expect_status(text, 200);

@@ -24,7 +24,8 @@ static const struct {
     { "evil.example", false },
     { "localhost.evil.example", false },
     { "127.0.0.1.evil.example:8082", false },
-    { "[::1].evil.example", true }, /* no host has such a name */
+    { "[::1].evil.example", false },
+    { "[::1", false },
     { "::1", false },
 };
 
