@@ -60,23 +60,26 @@ static bool is_last(const struct http_request *request)
     return ends || request->refusal;
 }
 
-static struct MHD_Response *make_response(struct MHD_Connection *connection,
+/* libmicrohttpd leaves out the body of an answer to HEAD, but not the mark of the end of a stream. */
+static struct MHD_Response *make_response(struct MHD_Connection *connection, const char *method,
                                           const struct http_server_reply *reply)
 {
     const char *body = reply->body ? reply->body : "";
 
-    if (reply->stream)
+    if (reply->stream && !str_equal(method, MHD_HTTP_METHOD_HEAD))
         return http_stream_create(reply->stream, connection);
+    if (reply->stream)
+        reply->stream->close(reply->stream->ctx);
     return MHD_create_response_from_buffer(reply->body ? reply->body_len : 0,
                                            (void *)(uintptr_t)body,
                                            MHD_RESPMEM_PERSISTENT); /* it is in the arena */
 }
 
-static enum MHD_Result answer(struct MHD_Connection *connection, struct http_request *request,
-                              const struct http_server_reply *reply)
+static enum MHD_Result answer(struct MHD_Connection *connection, const char *method,
+                              struct http_request *request, const struct http_server_reply *reply)
 {
     const char *type = reply->content_type ? reply->content_type : "text/plain; charset=utf-8";
-    struct MHD_Response *response = make_response(connection, reply);
+    struct MHD_Response *response = make_response(connection, method, reply);
 
     assert(reply->status >= 200 && reply->status <= 599);
     http_connection_set_read(connection);
@@ -127,7 +130,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, const char *met
     if (options->refuse)
         options->refuse(options->ctx, request->arena, &public, request->refusal, &reply);
     reply.status = request->refusal;
-    return answer(connection, request, &reply);
+    return answer(connection, method, request, &reply);
 }
 
 static bool has_body(struct MHD_Connection *connection, const char *length)
@@ -308,7 +311,7 @@ static enum MHD_Result handle(struct MHD_Connection *connection, const char *met
         if (reply.status == HTTP_LATER && wait_for_answer(connection, request))
             return MHD_YES;
     }
-    return answer(connection, request, &reply);
+    return answer(connection, method, request, &reply);
 }
 
 enum MHD_Result http_request_continue(void *ctx, struct MHD_Connection *connection, const char *url,

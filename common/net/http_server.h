@@ -52,7 +52,7 @@ struct http_server_reply {
                        * lives until the client has the last byte, or the connection has ended */
     size_t body_len;
     struct http_header headers[HTTP_MAX_HEADERS]; /* more of them, ended by one without a name */
-    /* In place of a body: with thread_per_connection only. The struct is copied. */
+    /* In place of a body: with thread_per_connection only. The struct is copied. The answer to HEAD only closes it. */
     const struct http_stream *stream;
 };
 /* A server thread. While it waits, the other connections of that thread wait, too, and so does the stop of the

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/str.h"
 #include "common/tests/http_talk.h"
 #include "common/tests/suite.h"
 
@@ -132,4 +133,22 @@ TEST(what_is_there_is_sent_in_one_piece_and_the_rest_as_it_comes)
     await(&talk.is_closed);
     ck_assert_int_eq(talk.asked_behind_end, 1);
     close(fd);
+}
+
+TEST(head_closes_the_stream_and_the_connection_is_used_again)
+{
+    char text[HTTP_TALK_MAX];
+    int fd = http_dial(http_server_port(server));
+
+    say(fd, "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+    const char *head = hear(fd, text, "\r\n\r\n");
+    ck_assert_msg(str_has_prefix(head, "HTTP/1.1 200 "), "%s", head);
+    ck_assert_str_eq(strstr(head, "\r\n\r\n"), "\r\n\r\n");
+    await(&talk.is_closed);
+    talk.there = 1;
+    talk.ends = true;
+    say(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert(str_has_prefix(hear(fd, text, "line 00\n"), "HTTP/1.1 200 "));
+    await(&talk.is_closed);
+    (void)close(fd);
 }

@@ -30,6 +30,7 @@ struct call {
     const struct page *page;
     struct arena *arena;
     const struct http_server_request *request;
+    const char *method; /* GET for HEAD, too: the server leaves out the body */
     struct http_server_reply *reply;
     struct http_header extra; /* of the answer */
     struct viewer *viewer;    /* NULL: not logged in */
@@ -390,7 +391,7 @@ static const struct {
 
 static void answer_route(struct call *call)
 {
-    const char *path = call->request->path, *method = call->request->method;
+    const char *path = call->request->path, *method = call->method;
     struct page_file file;
 
     for (size_t i = 0; i < ARRAY_LEN(ROUTES); i++) {
@@ -412,11 +413,12 @@ static void answer_route(struct call *call)
 
 /* A person who follows a link on another site, in a chat or a runbook. The file has no data, and the browser sends no
  * cookie with this request. */
-static bool is_link_to_a_file(const struct http_server_request *request)
+static bool is_link_to_a_file(const struct call *call)
 {
+    const struct http_server_request *request = call->request;
     struct page_file file;
 
-    return str_equal(request->method, "GET") &&
+    return str_equal(call->method, "GET") &&
            str_equal(http_request_header(request, "Sec-Fetch-Mode"), "navigate") &&
            str_equal(http_request_header(request, "Sec-Fetch-Dest"), "document") &&
            page_file_find(request->path, &file);
@@ -426,13 +428,17 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
                    struct http_server_reply *ret)
 {
     const struct page *page = ctx;
-    struct call call = { .page = page, .arena = arena, .request = request, .reply = ret };
+    struct call call = { .page = page,
+                         .arena = arena,
+                         .request = request,
+                         .method = str_equal(request->method, "HEAD") ? "GET" : request->method,
+                         .reply = ret };
 
     if (!page_host_is_known(http_request_header(request, "Host"), page->options.hosts,
                             page->options.host_count)) {
         refuse(&call, 403, "this name of the server is not known: --page-host allows further ones");
     } else if (!page_site_is_own(http_request_header(request, "Sec-Fetch-Site")) &&
-               !is_link_to_a_file(request)) {
+               !is_link_to_a_file(&call)) {
         refuse(&call, 403, "pages of other sites may not ask this one");
     } else {
         const char *cookie =

@@ -9,6 +9,8 @@
  *   GET  /api/object?list=L&ns=N&name=O      {"object","why","timeline","children"}
  *   GET  /api/events[?ns=N]                  {"events":[…]}: the last PAGE_EVENTS
  *
+ * HEAD is answered as GET, without the body.
+ *
  * It reads only, and everything with the rights of the viewer. Errors are {"error": text}. Any other Host, or another
  * site, gets 403 (guard.h).
  */

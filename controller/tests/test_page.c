@@ -357,6 +357,47 @@ TEST(a_viewer_of_one_namespace_sees_no_other)
     (void)close(fd);
 }
 
+/* The head of the answer to a GET, and what it says about the length of the body. */
+static void expect_head(const char *path, const char *headers, int status)
+{
+    const char *got = answer(arena_printf(arena, "GET %s", path), headers, "");
+    const char *head = answer(arena_printf(arena, "HEAD %s", path), headers, "");
+    const char *length = strstr(got, "Content-Length: ");
+
+    expect_status(got, status);
+    expect_status(head, status);
+    ck_assert_str_eq(strstr(head, "\r\n\r\n"), "\r\n\r\n");
+    ck_assert_ptr_nonnull(length);
+    length = arena_strndup(arena, length, strcspn(length, "\r"));
+    ck_assert_msg(strstr(head, length), "%s: %s", length, head);
+}
+
+TEST(head_is_answered_as_get_without_a_body)
+{
+    const char *own = log_in("good");
+
+    expect_head("/", OWN, 200);
+    expect_head("/api/me", own, 200);
+    expect_head("/api/me", OWN, 401);
+    expect_head("/login", OWN, 405);
+    expect_head("/none", OWN, 404);
+    expect_status(answer("HEAD /", LINK "document\r\n", ""), 200);
+    expect_status(answer("HEAD /", "Host: evil.example\r\n", ""), 403);
+}
+
+TEST(head_of_a_stream_keeps_no_feed)
+{
+    const char *own = log_in("good");
+
+    for (int i = 0; i <= FEEDS_OF_A_VIEWER; i++) {
+        const char *head = answer("HEAD /api/stream?list=tasks", own, "");
+
+        expect_status(head, 200);
+        ck_assert_ptr_nonnull(strstr(head, "Content-Type: text/event-stream\r\n"));
+        ck_assert_str_eq(strstr(head, "\r\n\r\n"), "\r\n\r\n");
+    }
+}
+
 TEST(details_come_with_why_and_what_happened)
 {
     const char *own = log_in("good");
