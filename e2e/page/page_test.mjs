@@ -50,6 +50,32 @@ async function lookAtAll(browser, scheme, size) {
   return page;
 }
 
+const firstRow = (page, text) => page.waitForFunction((name) => document.querySelector(".row")?.innerText.startsWith(name), text);
+
+/* A Task is opened from a list with a filter; Back and a reload show the list as it was. */
+async function listKeepsItsFilter(page) {
+  await page.evaluate(() => { location.hash = "#/tasks"; });
+  await firstRow(page, "fresh");
+  await page.click("text=Oldest first");
+  await firstRow(page, "addition");
+  await page.fill('input[type="search"]', "needs-gpu nocandidates");
+  await page.waitForFunction(() => document.querySelectorAll(".row").length === 1);
+  await page.click(".row");
+  await page.waitForSelector(".why");
+  const text = await page.innerText("main");
+  check("the detail names the cause", text.includes("lacks label gpu=true") && text.includes("What to do:"));
+  check("a value of env is on the page", !(await page.content()).includes("planted-secret"));
+  for (const again of ["goBack", "reload"]) {
+    await page[again]();
+    await page.waitForSelector(".row");
+    check(`${again}: the filter is lost`, await page.inputValue('input[type="search"]') === "needs-gpu nocandidates" && await page.locator(".row").count() === 1);
+    check(`${again}: the order is lost`, await page.getAttribute("text=Oldest first", "aria-pressed") === "true");
+  }
+  await page.goBack();
+  await firstRow(page, "fresh");
+  check("a list without a filter has one", await page.inputValue('input[type="search"]') === "");
+}
+
 async function main() {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
   addTask("needs-gpu", { propletSelector: { matchLabels: { gpu: "true" } }, env: { PASSWORD: "planted-secret" } });
@@ -63,13 +89,7 @@ async function main() {
   addTask("fresh", {});
   await page.waitForFunction(() => [...document.querySelectorAll(".row")].some((row) => row.innerText.includes("fresh") && row.innerText.includes("completed")), null, { timeout: 30000 });
   checks++;
-  await page.fill('input[type="search"]', "needs-gpu nocandidates");
-  await page.waitForFunction(() => document.querySelectorAll(".row").length === 1);
-  await page.click(".row");
-  await page.waitForSelector(".why");
-  const text = await page.innerText("main");
-  check("the detail names the cause", text.includes("lacks label gpu=true") && text.includes("What to do:"));
-  check("a value of env is on the page", !(await page.content()).includes("planted-secret"));
+  await listKeepsItsFilter(page);
 
   /* The user is removed: the page ends with the login form, without a reload. */
   writeFileSync(usersFile, readFileSync(usersFile, "utf8").split("\n").filter((line) => !line.startsWith("looker ")).join("\n"));

@@ -3,7 +3,7 @@ import { html, useEffect, useMemo, useRef, useState } from "/vendor/preact.js";
 
 /* A change of the row reads a detail again; what no row shows is as old as this at most. */
 const AGAIN_MS = 30000;
-const ROW_PX = 44, NARROW_ROW_PX = 74, AHEAD = 12, MAX_TEXT = 300;
+const ROW_PX = 44, NARROW_ROW_PX = 74, AHEAD = 12, MAX_TEXT = 300, MAX_FILTER = 200;
 
 /* A colour and a sign for each phase; the word is always beside them. */
 const PHASES = {
@@ -43,6 +43,8 @@ const age = { title: "Age", width: "4rem", cell: (row, now) => since(row.created
 const seen = (row, now, beats) => { const beat = beats[`${row.ns}/${row.name}`] * 1000 || Date.parse(row.seen);
   return beat ? `${span((now - beat) / 1000)} ago` : "never"; };
 
+const byAge = (oldest) => (a, b) => (oldest ? -1 : 1) * (b.created || "").localeCompare(a.created || "") || a.name.localeCompare(b.name);
+
 const LISTS = {
   proplets: { title: "Proplets", one: "Proplet", columns: [name, phase(true), reason,
     { title: "Heartbeat", width: "6rem", cell: seen },
@@ -53,13 +55,13 @@ const LISTS = {
   tasks: { title: "Tasks", one: "Task", columns: [name, phase(false), reason, age,
     { title: "Proplet", width: "minmax(6rem, 1fr)", cell: (row) => html`<${Text} of=${row.proplet || "–"} />` },
     { title: "Attempt", width: "4rem", cell: (row) => row.attempt ?? 0 }],
-    empty: "kubectl propeller run --wasm add.wasm --input 10 --input 32", sort: (a, b) => (b.created || "").localeCompare(a.created || "") || a.name.localeCompare(b.name) },
+    empty: "kubectl propeller run --wasm add.wasm --input 10 --input 32" },
   jobs: { title: "PropellerJobs", one: "PropellerJob", columns: [name, phase(false), reason, age,
     { title: "Tasks", width: "9rem", cell: (row) => `${row.completed ?? 0} of ${row.tasks ?? 0}${row.failed ? `, ${row.failed} failed` : ""}` }],
-    empty: "kubectl apply -f config/samples/propellerjob.yaml", sort: (a, b) => (b.created || "").localeCompare(a.created || "") },
+    empty: "kubectl apply -f config/samples/propellerjob.yaml" },
   federated: { title: "FederatedJobs", one: "FederatedJob", columns: [name, phase(false), reason, age,
     { title: "Rounds", width: "6rem", cell: (row) => `${row.done ?? 0} of ${row.rounds ?? "?"}` }],
-    empty: "kubectl apply -f config/samples/federatedjob.yaml", sort: (a, b) => (b.created || "").localeCompare(a.created || "") },
+    empty: "kubectl apply -f config/samples/federatedjob.yaml" },
 };
 
 const matches = (row, words) => words.every((word) =>
@@ -83,21 +85,28 @@ function Rows({ list, rows, beats }) {
     </div></div>`;
 }
 
+/* Filter and order are in the address, so that Back, a reload and a link keep them. */
 function ListPage({ at, feed }) {
   const list = at.path[0], spec = LISTS[list];
-  const [text, setText] = useState("");
-  const wanted = at.query.get("phase");
-  const all = useMemo(() => [...feed.rows.values()].sort(spec.sort), [feed.rows]);
+  const wanted = at.query.get("phase"), oldest = at.query.get("order") === "oldest";
+  const [text, setText] = useState(at.query.get("q") || "");
+  useEffect(() => setText(at.query.get("q") || ""), [at]);
+  const all = useMemo(() => [...feed.rows.values()].sort(spec.sort || byAge(oldest)), [feed.rows, oldest]);
   const phases = useMemo(() => all.reduce((found, row) => found.set(row.phase, (found.get(row.phase) || 0) + 1), new Map()), [all]);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = all.filter((row) => (!wanted || row.phase === wanted) && matches(row, words));
-  const to = (p) => { location.hash = `#/${list}${p ? `?phase=${encodeURIComponent(p)}` : ""}`; };
+  const address = (change) => {
+    const query = Object.entries({ phase: wanted, order: oldest && "oldest", q: text, ...change }).filter(([, value]) => value);
+    return `#/${list}${query.length ? `?${new URLSearchParams(query)}` : ""}`;
+  };
+  const type = (value) => { setText(value); history.replaceState(null, "", address({ q: value })); }; /* not one step back for each letter */
   if (!feed.ready) return html`<p class="empty" role="status">Loading ${spec.title} …</p>`;
   if (!all.length) return html`<p class="empty">There is no ${spec.one} yet. Create one:<br /><code>${spec.empty}</code></p>`;
   return html`<div class="tools">
-      <input type="search" aria-label="Filter by name, reason or label" placeholder="Filter: name, reason, label=value" value=${text} onInput=${(e) => setText(e.target.value)} />
-      <button aria-pressed=${!wanted} onClick=${() => to("")}>All ${all.length}</button>
-      ${[...phases].sort().map(([p, n]) => html`<button aria-pressed=${wanted === p} onClick=${() => to(wanted === p ? "" : p)}>${cut(p) || "new"} ${n}</button>`)}
+      <input type="search" aria-label="Filter by name, reason or label" placeholder="Filter: name, reason, label=value" maxlength=${MAX_FILTER} value=${text} onInput=${(e) => type(e.target.value)} />
+      <button aria-pressed=${!wanted} onClick=${() => { location.hash = address({ phase: "" }); }}>All ${all.length}</button>
+      ${[...phases].sort().map(([p, n]) => html`<button aria-pressed=${wanted === p} onClick=${() => { location.hash = address({ phase: wanted === p ? "" : p }); }}>${cut(p) || "new"} ${n}</button>`)}
+      ${!spec.sort && html`<button aria-pressed=${oldest} onClick=${() => { location.hash = address({ order: !oldest && "oldest" }); }}>Oldest first</button>`}
     </div>
     ${rows.length ? html`<${Rows} list=${list} rows=${rows} beats=${feed.beats} />` : html`<p class="empty" role="status">Nothing fits this filter.</p>`}`;
 }
