@@ -10,6 +10,7 @@
 #include "common/kube/kinds.h"
 #include "common/net/http_server.h"
 #include "common/view/means.h"
+#include "common/view/state.h"
 #include "common/view/timeline.h"
 #include "controller/cache/indexes.h"
 #include "controller/page/files.h"
@@ -310,6 +311,17 @@ static const struct means *read_means(struct call *call, const char *ns)
     return means;
 }
 
+/* The states in the round that has not ended: the job has those of the round before it. */
+static void take_participants(const cJSON *round, cJSON *document)
+{
+    const cJSON *participants = json_path(round, "status", "participants", NULL);
+
+    if (!participants || state_of(&KIND_TRAININGROUND, round).is_final)
+        return;
+    json_remove(document, "participants");
+    json_set_copy(document, "participants", participants);
+}
+
 /* The objects that this one controls: Tasks of a job or a round, rounds of a FederatedJob. "cut": there are more. */
 static void add_children(struct call *call, size_t list, const cJSON *object, cJSON *document)
 {
@@ -343,8 +355,10 @@ static void add_children(struct call *call, size_t list, const cJSON *object, cJ
             continue;
         cJSON *row = json_add_object(rows);
         page_row(PAGE_LIST[of].kind, json, row);
-        if (means)
-            means_show(means, children.items[i]->uid, json_set_object(row, "means"));
+        if (!has_rounds)
+            continue;
+        means_show(means, children.items[i]->uid, json_set_object(row, "means"));
+        take_participants(json, document);
     }
 }
 

@@ -6,7 +6,8 @@
  *   POST /logout                             204
  *   GET  /api/me                             {"user", "all": {list: bool}}
  *   GET  /api/stream?list=L[&ns=N]           text/event-stream (feed.h); L: a list of rows.h, or "fleet"
- *   GET  /api/object?list=L&ns=N&name=O      {"object","why","timeline","children"}
+ *   GET  /api/object?list=L&ns=N&name=O      {"object","why","timeline","children"}; of a FederatedJob also
+ *                                            "participants": those of the round that has not ended
  *   GET  /api/events[?ns=N]                  {"events":[…]}: the last PAGE_EVENTS
  *
  * HEAD is answered as GET, without the body.

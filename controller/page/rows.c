@@ -159,6 +159,7 @@ void page_clean(struct arena *arena, cJSON *object)
     clean_task(arena, spec);
     json_for_each (task, json_get(spec, "tasks"))
         clean_task(arena, own(task));
+    hide_credentials(arena, own(json_get(status, "lastCheckpoint")), "uri");
     cut_result(arena, status);
     json_for_each (target, json_get(status, "broadcastResults"))
         cut_result(arena, own(target));

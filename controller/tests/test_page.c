@@ -36,6 +36,7 @@ static const char *const SECRETS[] = {
     "{\"spec\":{\"k8s\":{\"podTemplate\":{\"spec\":\"planted\"}}}}",
     "{\"metadata\":{\"annotations\":{\"last-applied\":\"planted\"}}}",
     "{\"metadata\":{\"managedFields\":[\"planted\"]}}",
+    "{\"status\":{\"lastCheckpoint\":{\"uri\":\"https://u:planted@files.example/a?sig=planted\"}}}",
 };
 
 TEST_EACH(details_have_no_secrets, SECRETS)
@@ -440,6 +441,31 @@ TEST(a_job_has_the_tasks_of_its_namespace_alone)
     const char *text = answer("GET /api/object?list=jobs&ns=lab&name=job", own, "");
     expect_status(text, 200);
     ck_assert_msg(strstr(text, "\"name\":\"own\"") && !strstr(text, "foreign"), "%s", text);
+}
+
+#define ROUND(name, phase, state)                                                                  \
+    "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"lab\",\"uid\":\"u-" name                 \
+    "\",\"resourceVersion\":\"1\",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"           \
+    "\"FederatedJob\",\"name\":\"job\",\"uid\":\"u-job\",\"controller\":true}]},\"spec\":{},"      \
+    "\"status\":{\"phase\":\"" phase                                                               \
+    "\",\"participants\":[{\"propletId\":\"alpha\",\"status\":\"" state "\"}]}}"
+
+/* The status of the job has the states of the round before. */
+TEST(a_federated_job_has_the_participants_of_the_round_that_runs)
+{
+    const char *own = log_in("good");
+
+    page_fixture.object = "{\"kind\":\"FederatedJob\",\"metadata\":{\"name\":\"job\","
+                          "\"namespace\":\"lab\",\"uid\":\"u-job\"}}";
+    page_put("rounds", ROUND("round-1", "Completed", "Received"));
+    const char *text = answer("GET /api/object?list=federated&ns=lab&name=job", own, "");
+    expect_status(text, 200);
+    ck_assert_msg(!strstr(text, "\"participants\""), "%s", text);
+    page_put("rounds", ROUND("round-2", "Running", "Training"));
+    text = answer("GET /api/object?list=federated&ns=lab&name=job", own, "");
+    ck_assert_msg(
+        strstr(text, "\"participants\":[{\"propletId\":\"alpha\",\"status\":\"Training\"}]"), "%s",
+        text);
 }
 
 TEST(a_token_that_counts_no_more_ends_the_login)

@@ -8,8 +8,8 @@ import { chromium } from "playwright-core";
 const [base, tokenFile, usersFile, folder] = process.argv.slice(2);
 const token = readFileSync(tokenFile, "utf8").trim();
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-const VIEWS = ["fleet", "proplets", "proplets/default/gateway", "tasks", "tasks/default/addition", "tasks/default/needs-gpu",
-  "jobs", "jobs/default/diamond", "federated", "events"];
+const VIEWS = ["fleet", "proplets", "proplets/default/gateway", "tasks", "tasks/default/addition", "tasks/default/needs-gpu", "tasks/default/long",
+  "jobs", "jobs/default/diamond", "federated", "federated/default/digits", "events"];
 const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 390, height: 844 } };
 const problems = [];
 let checks = 0;
@@ -50,6 +50,29 @@ async function lookAtAll(browser, scheme, size) {
   return page;
 }
 
+/* A Task with a checkpoint, which no device of the demo takes, and a job whose participants have states. */
+function addLongWork() {
+  const lastCheckpoint = { step: 1200, attempt: 1, proplet: "gateway", time: new Date(Date.now() - 600000).toISOString(), uri: "https://u:planted-secret@files.example/long?sig=planted-secret" };
+  addTask("long", { checkpoint: { interval: "5m" } });
+  kubectl(["wait", "--for=jsonpath={.status.phase}=completed", "task/long", "--timeout=30s"]);
+  kubectl(["patch", "task", "long", "--subresource=status", "--type=merge", "-p", JSON.stringify({ status: { lastCheckpoint } })]);
+  kubectl(["apply", "-f", "config/samples/federatedjob.yaml"]);
+  kubectl(["wait", "--for=jsonpath={.status.participants}", "traininground/round-1-digits", "--timeout=30s"]);
+}
+
+async function longWorkIsShown(page) {
+  const words = async (view) => {
+    await page.evaluate((hash) => { location.hash = hash; }, view);
+    await page.waitForSelector(`h1:has-text("${view.split("/").pop()}")`);
+    return page.innerText("main");
+  };
+  const task = await words("#/tasks/default/long");
+  for (const word of ["Last checkpoint", "1200", "10m ago", "https://files.example/long?…", "NoCoordinator", "Attempts"]) check(`a Task with a checkpoint lacks ${word}`, task.includes(word));
+  check("a password is on the page", !(await page.content()).includes("planted-secret"));
+  const job = await words("#/federated/default/digits");
+  for (const word of ["gateway-2", "Missing", "Training"]) check(`a FederatedJob lacks ${word}`, job.includes(word));
+}
+
 const firstRow = (page, text) => page.waitForFunction((name) => document.querySelector(".row")?.innerText.startsWith(name), text);
 
 /* A Task is opened from a list with a filter; Back and a reload show the list as it was. */
@@ -80,6 +103,7 @@ async function main() {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
   addTask("needs-gpu", { propletSelector: { matchLabels: { gpu: "true" } }, env: { PASSWORD: "planted-secret" } });
   kubectl(["apply", "-f", "config/samples/propellerjob.yaml"]);
+  addLongWork();
 
   for (const [scheme, size] of [["light", "narrow"], ["dark", "wide"]]) await (await lookAtAll(browser, scheme, size)).context().close();
   const page = await lookAtAll(browser, "light", "wide");
@@ -90,6 +114,7 @@ async function main() {
   await page.waitForFunction(() => [...document.querySelectorAll(".row")].some((row) => row.innerText.includes("fresh") && row.innerText.includes("completed")), null, { timeout: 30000 });
   checks++;
   await listKeepsItsFilter(page);
+  await longWorkIsShown(page);
 
   /* The user is removed: the page ends with the login form, without a reload. */
   writeFileSync(usersFile, readFileSync(usersFile, "utf8").split("\n").filter((line) => !line.startsWith("looker ")).join("\n"));

@@ -9,6 +9,7 @@ const ROW_PX = 44, NARROW_ROW_PX = 74, AHEAD = 12, MAX_TEXT = 300, MAX_FILTER = 
 const PHASES = {
   completed: ["good", "✓"], running: ["busy", "▶"], aggregating: ["busy", "Σ"], scheduled: ["busy", "◷"], pending: ["idle", "…"],
   failed: ["bad", "✕"], interrupted: ["warn", "⏸"], skipped: ["idle", "–"], offline: ["bad", "○"], initializing: ["warn", "◌"],
+  training: ["busy", "▶"], received: ["good", "✓"], late: ["warn", "✓"], rejected: ["bad", "✕"], missing: ["bad", "○"], stopped: ["idle", "–"],
 };
 const look = (phase, isProplet) => isProplet && phase === "Running" ? ["good", "●"] : PHASES[(phase || "").toLowerCase()] || ["idle", "·"];
 const cut = (text) => { const all = String(text ?? ""); return all.length > MAX_TEXT ? `${all.slice(0, MAX_TEXT)}…` : all; };
@@ -221,13 +222,41 @@ function Rounds({ children, now }) {
         <td class="mono"><${Text} of=${Object.entries(round.means || {}).map(([k, v]) => `${k} ${digits(v, 4)}`).join("  ") || "–"} /></td></tr>`)}</tbody></table></div>`;
 }
 
+/* Of a FederatedJob, or of one of its rounds, where each has a Task. Before the first round they have no state.
+   running: those of the round that has not ended, without the times of updates before it. */
+function Participants({ object, running, ns, now }) {
+  const last = new Map((object.status?.participants || []).map((part) => [part.propletId, part]));
+  const known = running || object.status?.participants || (object.spec?.participants || []).map((part) => part.propletId ? part : { propletId: part });
+  const parts = known.map((part) => ({ ...last.get(part.propletId), ...part }));
+  const tasks = object.kind === "TrainingRound";
+  return html`<table><thead><tr><th>Proplet</th><th>State</th><th>${tasks ? "Task" : "Last update"}</th></tr></thead><tbody>
+    ${parts.map((part) => html`<tr><td><a href=${detail("proplets", { ns, name: part.propletId })}><${Text} of=${part.propletId} /></a></td><td><${Phase} of=${part.status} /></td>
+      <td>${tasks && part.taskRef?.name ? html`<a href=${detail("tasks", { ns, name: part.taskRef.name })}><${Text} of=${part.taskRef.name} /></a>` : part.lastUpdate ? `${since(part.lastUpdate, now)} ago` : "–"}</td></tr>`)}</tbody></table>`;
+}
+
+/* The state from which the next attempt of a Task goes on. */
+function Checkpoint({ object, now }) {
+  const last = object.status?.lastCheckpoint;
+  const taken = (object.status?.conditions || []).find((condition) => condition.type === "Checkpointing");
+  if (!object.spec?.checkpoint && !last) return null;
+  const facts = last ? [["Step", last.step], ["Samples", last.samples], ["Taken", `${since(last.time, now)} ago`], ["Attempt", last.attempt], ["Proplet", last.proplet],
+    ["Size", last.bytes && `${last.bytes.toLocaleString("en")} bytes`], ["Place", last.uri || last.ref], ["SHA-256", last.sha256]] : [];
+  return html`<section class="card wide"><h2>Last checkpoint</h2>
+    ${taken?.status === "False" && html`<p class="notice"><strong><${Text} of=${taken.reason} /></strong>: <${Text} of=${taken.message} /></p>`}
+    ${last ? html`<dl class="facts"><${Facts} of=${facts} /></dl>` : html`<p class="soft">None was taken yet.</p>`}</section>`;
+}
+
+const Facts = ({ of }) => of.filter(([, value]) => value !== undefined && value !== null && value !== "").map(([k, v]) => html`<dt>${k}</dt><dd><${Text} of=${v} /></dd>`);
+
+const attempts = (status) => `${status?.attempt ?? 0}${status?.priorAttempts ? `, ${status.attempt - status.priorAttempts} of this run` : ""}`;
 const FACTS = {
   proplets: (o) => [["Type", o.spec?.type], ["Client id", o.spec?.connectionConfig?.clientId], ["Labels", Object.entries(o.metadata.labels || {}).map(([k, v]) => `${k}=${v}`).join(", ")],
     ["Cordoned", o.spec?.unschedulable ? "yes" : "no"], ["Active Tasks", o.status?.activeTaskCount ?? 0], ["Wasm runtime", o.status?.metadata?.wasmRuntime], ["System", o.status?.metadata?.os], ["Host", o.status?.metadata?.hostname]],
-  tasks: (o) => [["Function", o.spec?.functionName], ["Inputs", (o.spec?.inputs || []).map((i) => typeof i === "string" ? i : JSON.stringify(i)).join(", ")], ["Image", o.spec?.imageUrl], ["Proplet", o.status?.assignedProplet], ["Attempt", o.status?.attempt ?? 0],
-    ["Failures", o.status?.failures], ["Schedule", o.spec?.schedule], ["Next run", o.status?.nextRun], ["Next retry", o.status?.nextRetry]],
+  tasks: (o) => [["Function", o.spec?.functionName], ["Inputs", (o.spec?.inputs || []).map((i) => typeof i === "string" ? i : JSON.stringify(i)).join(", ")], ["Image", o.spec?.imageUrl], ["Proplet", o.status?.assignedProplet], ["Attempts", attempts(o.status)],
+    ["Failures of this run", o.status?.failures], ["Lost attempts of this run", o.status?.lostAttemptCount], ["Schedule", o.spec?.schedule], ["Next run", o.status?.nextRun], ["Next retry", o.status?.nextRetry]],
   jobs: (o) => [["Tasks", o.status?.taskCount], ["Completed", o.status?.completedCount], ["Failed", o.status?.failedCount], ["Parallelism", o.spec?.parallelism]],
-  federated: (o) => [["Rounds", `${o.status?.completedRounds ?? 0} of ${o.spec?.rounds?.total ?? "?"}`], ["Participants", (o.spec?.participants || []).length], ["Quorum (k of n)", o.spec?.kOfN], ["Aggregator", o.spec?.aggregator?.algorithm], ["Model", o.status?.aggregatedModelRef]],
+  federated: (o) => [["Rounds", `${o.status?.completedRounds ?? 0} of ${o.spec?.rounds?.total ?? "?"}`], ["Participants", (o.spec?.participants || []).length], ["Quorum (k of n)", o.spec?.kOfN], ["Aggregator", o.spec?.aggregator?.algorithm], ["Model", o.status?.aggregatedModelRef],
+    ["Last kept model", o.status?.lastCheckpoint && `of round ${o.status.lastCheckpoint.round}`], ["Its copy", o.status?.lastCheckpoint?.uri]],
   rounds: (o) => [["FederatedJob", o.spec?.federatedJobRef?.name], ["Updates", `${o.status?.updatesReceived ?? 0} of ${o.status?.updatesRequired ?? "?"}`], ["Model", o.status?.aggregatedModelRef]],
 };
 
@@ -253,17 +282,16 @@ function DetailPage({ at, feed, ask }) {
   if (!found) return html`<p class="empty" role="status">Loading ${name} …</p>`;
   const { object, why, timeline, children } = found, proplet = list === "proplets";
   const live = proplet && row ? [["Heartbeat", seen(row, now, feed.beats)], ["Processor", row.cpu == null ? "" : `${Math.round(row.cpu / 1000)}%`], ["Memory", row.memory == null ? "" : `${Math.round(row.memory / 1000)}%`]] : [];
-  const facts = [...live, ...FACTS[list](object)].filter(([, value]) => value !== undefined && value !== null && value !== "");
   return html`<div class="title"><h1><bdi>${name}</bdi></h1><${Phase} of=${why.phase} proplet=${proplet} /><span class="soft"><bdi>${ns}</bdi> · ${since(object.metadata.creationTimestamp, now)} old</span></div>
     ${feed.ready && !row && html`<p class="notice">It does not exist any more. This is how it was.</p>`}
     <${Why} why=${why} proplet=${proplet} />
-    ${list === "tasks" && html`<section class="card wide"><h2>Life of this run</h2><${Axis} object=${object} now=${now} /></section><${Result} status=${object.status || {}} />`}
+    ${list === "tasks" && html`<section class="card wide"><h2>Life of this run</h2><${Axis} object=${object} now=${now} /></section><${Checkpoint} object=${object} now=${now} /><${Result} status=${object.status || {}} />`}
     ${found.cut && html`<p class="notice">Only the first ${children.length} of its objects are shown.</p>`}
     ${list === "jobs" && html`<section class="card wide"><h2>Tasks</h2><${Graph} object=${object} children=${children} ns=${ns} /></section>`}
     ${list === "federated" && html`<section class="card wide"><h2>Rounds</h2><${Rounds} children=${children} now=${now} /></section>`}
-    ${list === "rounds" && html`<section class="card wide scroll"><h2>Participants</h2><table><tbody>${(object.status?.participants || []).map((p) => html`<tr><td><${Text} of=${p.propletId} /></td><td>${cut(p.status)}</td><td>${p.taskRef?.name && html`<a href=${detail("tasks", { ns, name: p.taskRef.name })}><${Text} of=${p.taskRef.name} /></a>`}</td></tr>`)}</tbody></table></section>`}
+    ${["federated", "rounds"].includes(list) && html`<section class="card wide scroll"><h2>Participants</h2><${Participants} object=${object} running=${found.participants} ns=${ns} now=${now} /></section>`}
     <div class="cards" style=${{ marginTop: "1rem" }}>
-      <section class="card"><h2>Facts</h2><dl class="facts">${facts.map(([k, v]) => html`<dt>${k}</dt><dd><${Text} of=${v} /></dd>`)}</dl></section>
+      <section class="card"><h2>Facts</h2><dl class="facts"><${Facts} of=${[...live, ...FACTS[list](object)]} /></dl></section>
       <section class="card"><h2>What happened</h2>${timeline.length ? html`<ol class="timeline">${[...timeline].reverse().map((entry) => html`<li><strong><${Text} of=${entry.what} /></strong>
         <span class="soft small"> ${since(entry.time, now)} ago</span><br /><${Text} of=${entry.message} /></li>`)}</ol>` : html`<p class="soft">Nothing yet.</p>`}</section></div>`;
 }
