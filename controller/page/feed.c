@@ -218,6 +218,14 @@ static bool counts(struct feed *feed, struct arena *arena, const char **ret, siz
     return true;
 }
 
+static void ping(const struct feed *feed, struct arena *arena, const char **ret, size_t *ret_len)
+{
+    cJSON *data = json_object(arena);
+
+    json_set_int(data, "now", clock_wall_us(feed->feeds->options.clock) / 1000);
+    event(arena, "ping", data, ret, ret_len);
+}
+
 /* Why it may not go on; NULL: it may. */
 static const char *objection(struct feed *feed)
 {
@@ -295,7 +303,7 @@ static int next(void *ctx, struct arena *arena, const char **ret, size_t *ret_le
     if (now_ms - feed->pinged_ms < FEED_PING_MS)
         return 0;
     feed->pinged_ms = now_ms;
-    event(arena, "ping", json_object(arena), ret, ret_len);
+    ping(feed, arena, ret, ret_len);
     return 1;
 }
 

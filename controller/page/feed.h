@@ -7,7 +7,7 @@
  *   beat       {"ns/name": seconds,…}     Proplets: the last heartbeat as the leader hears it, since the epoch
  *   counts     {"kinds": {kind: {phase: number}},…}   the list "fleet": numbers of the kinds that the viewer may list
  *   end        {"why": text, "login": bool}   the login (true) or the right is gone; the stream ends
- *   ping       {}                         every FEED_PING_MS
+ *   ping       {"now": milliseconds}      every FEED_PING_MS: the time of the server, since the epoch
  *
  * A feed keeps the names that changed and no rows. A browser that reads slowly makes it wait; when more than
  * FEED_MAX_DIRTY names wait, it gets a snapshot. Without a feed a change of an object costs one atomic read.

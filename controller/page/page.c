@@ -162,6 +162,7 @@ static void me(struct call *call)
     struct error err;
 
     json_set_string(document, "user", viewer_name(call->viewer));
+    json_set_int(document, "now", clock_wall_us(call->page->options.clock) / 1000);
     cJSON *all = json_set_object(document, "all");
     for (size_t i = 0; i < PAGE_LISTS; i++) {
         bool may = false;

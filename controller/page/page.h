@@ -4,7 +4,7 @@
  *   GET  /, /page.css, /page.js, /vendor/…   the client; no login needed
  *   POST /login    {"token": text}           204 and a cookie; 401; 429
  *   POST /logout                             204
- *   GET  /api/me                             {"user", "all": {list: bool}}
+ *   GET  /api/me                             {"user", "now": milliseconds since the epoch, "all": {list: bool}}
  *   GET  /api/stream?list=L[&ns=N]           text/event-stream (feed.h); L: a list of rows.h, or "fleet"
  *   GET  /api/object?list=L&ns=N&name=O      {"object","why","timeline","children"}; of a FederatedJob also
  *                                            "participants": those of the round that has not ended
@@ -26,6 +26,7 @@ struct page_options {
     const char *address;
     const char *const *hosts; /* further names in Host headers */
     size_t host_count;
+    const struct clock *clock;
     struct viewers *viewers;
     struct feeds *feeds;
     struct informer *informers[PAGE_LISTS];

@@ -87,6 +87,7 @@ static int start(void *ctx, struct error *err)
         .address = self->flags->address,
         .hosts = self->flags->hosts.items,
         .host_count = self->flags->hosts.len,
+        .clock = self->host->clock,
         .viewers = self->viewers,
         .feeds = self->feeds,
     };

@@ -99,6 +99,18 @@ async function listKeepsItsFilter(page) {
   check("a list without a filter has one", await page.inputValue('input[type="search"]') === "");
 }
 
+/* A browser whose clock is two days ahead. */
+async function agesAreThoseOfTheServer(browser) {
+  const page = await open(browser, { viewport: SIZES.wide });
+  await page.addInitScript(() => { const real = Date.now; Date.now = () => real() + 172800000; });
+  await page.goto(`${base}/#token=${encodeURIComponent(token)}`);
+  await page.click('nav a[href="#/tasks"]');
+  await firstRow(page, "fresh");
+  const age = await page.innerText(".row >> nth=0 >> [role=cell] >> nth=3");
+  check(`a Task is ${age} old for a browser with a wrong clock`, /^[0-9]+[sm]$/.test(age));
+  await page.context().close();
+}
+
 async function main() {
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
   addTask("needs-gpu", { propletSelector: { matchLabels: { gpu: "true" } }, env: { PASSWORD: "planted-secret" } });
@@ -115,6 +127,7 @@ async function main() {
   checks++;
   await listKeepsItsFilter(page);
   await longWorkIsShown(page);
+  await agesAreThoseOfTheServer(browser);
 
   /* The user is removed: the page ends with the login form, without a reload. */
   writeFileSync(usersFile, readFileSync(usersFile, "utf8").split("\n").filter((line) => !line.startsWith("looker ")).join("\n"));

@@ -1,7 +1,7 @@
 /* The state of the page: who is logged in, which view is open, and the feed of its rows. Views are in views.js.
    Texts from objects may be hostile: they become text nodes only, and never HTML. */
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "/vendor/preact.js";
-import { VIEWS, NAV } from "/views.js";
+import { VIEWS, NAV, setServerTime } from "/views.js";
 
 const RETRY_MS = 2000;
 /* The server says something every 15 seconds. A machine that slept keeps a connection that is dead. */
@@ -21,6 +21,12 @@ async function ask(path, options) {
   const body = reply.status === 204 ? {} : await reply.json().catch(() => ({}));
   if (!reply.ok) throw Object.assign(new Error(body.error || `the server answers ${reply.status}`), { status: reply.status });
   return body;
+}
+
+async function askMe() {
+  const me = await ask("/api/me");
+  setServerTime(me.now);
+  return me;
 }
 
 /* Rows of a list by "ns/name", as the feed keeps them. */
@@ -44,7 +50,7 @@ function useFeed(list, ns, onEnd) {
       });
       on("beat", (data) => { beats = { ...beats, ...data }; show(); });
       on("counts", (data) => show({ counts: data }));
-      on("ping", () => {});
+      on("ping", (data) => setServerTime(data.now));
       on("end", (data) => {
         closed = true;
         source.close();
@@ -55,7 +61,7 @@ function useFeed(list, ns, onEnd) {
         if (source.readyState !== EventSource.CLOSED || closed) return;
         source.close(); /* it was refused: ask why, and try again */
         try {
-          await ask("/api/me");
+          await askMe();
           const probe = await fetch(`/api/stream?list=${list}${ns ? `&ns=${ns}` : ""}`);
           const text = probe.ok ? "" : (await probe.json()).error;
           if (probe.ok) await probe.body.cancel();
@@ -159,7 +165,7 @@ function Shell({ me, onEnd }) {
 function App() {
   const [me, setMe] = useState(null);
   const [why, setWhy] = useState(null); /* a text: the login form is shown with it */
-  const enter = () => ask("/api/me").then((found) => { setWhy(null); setMe(found); })
+  const enter = () => askMe().then((found) => { setWhy(null); setMe(found); })
     .catch((error) => setWhy(error.status === 401 ? "" : error.message));
   useEffect(() => { loginFromFragment().then(enter, (error) => setWhy(error.message)); }, []);
   if (why !== null) return html`<${Login} why=${why} onLogin=${enter} />`;

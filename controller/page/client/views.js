@@ -27,9 +27,15 @@ function span(seconds) {
 const digits = (value, n) => typeof value === "number" ? value.toPrecision(n) : "–";
 const since = (time, now) => time ? span((now - Date.parse(time)) / 1000) : "–";
 
-function useNow(ms = 1000) {
-  const [now, setNow] = useState(Date.now());
-  useEffect(() => { const timer = setInterval(() => setNow(Date.now()), ms); return () => clearInterval(timer); }, [ms]);
+/* Ages are counted from the time of the server. The clock of the browser may be wrong, and only measures what has passed
+   since the server said its time. */
+let ahead = 0;
+export const setServerTime = (now) => { ahead = now - Date.now(); };
+const serverNow = () => Date.now() + ahead;
+
+function useNow() {
+  const [now, setNow] = useState(serverNow());
+  useEffect(() => { const timer = setInterval(() => setNow(serverNow()), 1000); return () => clearInterval(timer); }, []);
   return now;
 }
 
