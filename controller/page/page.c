@@ -219,11 +219,6 @@ static void stream(struct call *call)
 
 /* --- details --- */
 
-struct event_ring {
-    cJSON *array;
-    const char *uid; /* NULL: Events of all objects */
-};
-
 static const char *event_time(const cJSON *event)
 {
     const char *last = json_string(json_path(event, "series", "lastObservedTime", NULL), NULL);
@@ -235,30 +230,29 @@ static const char *event_time(const cJSON *event)
 /* The oldest one goes when there are too many; the array is in the order of time. */
 static int take_event(void *ctx, const cJSON *event, struct error *err UNUSED)
 {
-    const struct event_ring *ring = ctx;
+    cJSON *ring = ctx;
     int at = 0;
 
-    if (ring->uid &&
-        !str_equal(json_string(json_path(event, "regarding", "uid", NULL), ""), ring->uid))
-        return 0;
-    json_for_each (other, ring->array) {
+    json_for_each (other, ring) {
         if (strcmp(event_time(other), event_time(event)) > 0)
             break;
         at++;
     }
-    cJSON_InsertItemInArray(ring->array, at, json_copy(event));
-    if (json_len(ring->array) > PAGE_EVENTS)
-        cJSON_DeleteItemFromArray(ring->array, 0);
+    cJSON_InsertItemInArray(ring, at, json_copy(event));
+    if (json_len(ring) > PAGE_EVENTS)
+        cJSON_DeleteItemFromArray(ring, 0);
     return 0;
 }
 
+/* uid NULL: Events of all objects. */
 static int list_events(struct call *call, const char *ns, const char *uid, cJSON *ret,
                        struct error *err)
 {
-    struct event_ring ring = { ret, uid };
+    const struct kube_list_options options = {
+        .ns = ns, .field_selector = uid ? arena_printf(call->arena, "regarding.uid=%s", uid) : NULL
+    };
 
-    return kube_list(viewer_client(call->viewer), &KIND_EVENT,
-                     &(struct kube_list_options){ .ns = ns }, take_event, &ring, err);
+    return kube_list(viewer_client(call->viewer), &KIND_EVENT, &options, take_event, ret, err);
 }
 
 static void events(struct call *call)

@@ -45,9 +45,14 @@ static const char *answer(struct arena *scratch, const struct guest *guest,
         return may ? "{\"status\":{\"allowed\":true}}" : "{\"status\":{\"allowed\":false}}";
     }
     *status = 200;
-    if (strstr(request->path, "/events"))
+    if (strstr(request->path, "/events")) {
+        const char *items = strstr(request->path, "fieldSelector=regarding.uid%3Du")
+                                ? page_fixture.events_of_u
+                                : page_fixture.events;
+
         return arena_printf(scratch, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[%s]}",
-                            page_fixture.events ? page_fixture.events : "");
+                            items ? items : "");
+    }
     if (!page_fixture.object)
         *status = 404;
     return page_fixture.object ? page_fixture.object : "{}";

@@ -15,12 +15,13 @@ struct page_fixture {
     struct informer *informers[PAGE_LISTS];
     struct viewers *viewers;
     struct feeds *feeds;
-    const char *object; /* the answer to a GET of an object, JSON; NULL: 404 */
-    const char *events; /* the items of the list of Events; NULL: none */
-    bool is_away;       /* the API server does not answer */
-    bool is_revoked;    /* no token counts any more */
-    bool cancels;       /* the requests of viewers are canceled while one is under way */
-    unsigned reviews;   /* SelfSubjectAccessReviews that were asked */
+    const char *object;      /* the answer to a GET of an object, JSON; NULL: 404 */
+    const char *events;      /* the items of the list of Events; NULL: none */
+    const char *events_of_u; /* those about the object with the uid "u" */
+    bool is_away;            /* the API server does not answer */
+    bool is_revoked;         /* no token counts any more */
+    bool cancels;            /* the requests of viewers are canceled while one is under way */
+    unsigned reviews;        /* SelfSubjectAccessReviews that were asked */
 };
 extern struct page_fixture page_fixture;
 

@@ -414,11 +414,13 @@ TEST(details_come_with_why_and_what_happened)
         "\"spec\":{\"env\":{\"KEY\":\"planted\"}},\"status\":{\"phase\":\"pending\",\"conditions\":"
         "[{\"type\":\"Reconciling\",\"status\":\"True\",\"reason\":\"NoProplet\",\"message\":\"m\"}"
         "]}}";
-    page_fixture.events =
+    page_fixture.events_of_u =
         "{\"metadata\":{\"name\":\"e\",\"namespace\":\"lab\",\"uid\":\"e\",\"resourceVersion\":"
         "\"2\"},\"eventTime\":\"2026-11-21T10:00:01Z\",\"reason\":\"Seen\",\"regarding\":{\"uid\":"
-        "\"u\"}},{\"metadata\":{\"name\":\"f\",\"namespace\":\"lab\",\"uid\":\"f\","
-        "\"resourceVersion\":\"3\"},\"reason\":\"Foreign\",\"regarding\":{\"uid\":\"v\"}}";
+        "\"u\"}}";
+    page_fixture.events =
+        "{\"metadata\":{\"name\":\"f\",\"namespace\":\"lab\",\"uid\":\"f\",\"resourceVersion\":"
+        "\"3\"},\"reason\":\"Foreign\",\"regarding\":{\"uid\":\"v\"}}";
     const char *text = answer("GET /api/object?list=tasks&ns=lab&name=one", own, "");
     expect_status(text, 200);
     ck_assert_ptr_nonnull(strstr(text, "\"reason\":\"NoProplet\""));
@@ -426,6 +428,7 @@ TEST(details_come_with_why_and_what_happened)
     ck_assert_ptr_nonnull(strstr(text, "\"what\":\"Seen\""));
     ck_assert_ptr_null(strstr(text, "Foreign"));
     ck_assert_ptr_null(strstr(text, "planted"));
+    ck_assert_ptr_nonnull(strstr(answer("GET /api/events?ns=lab", own, ""), "Foreign"));
 }
 
 /* Users of another namespace may write any owner into their Tasks. */

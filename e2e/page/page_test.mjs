@@ -67,7 +67,7 @@ async function longWorkIsShown(page) {
     return page.innerText("main");
   };
   const task = await words("#/tasks/default/long");
-  for (const word of ["Last checkpoint", "1200", "10m ago", "https://files.example/long?…", "NoCoordinator", "Attempts"]) check(`a Task with a checkpoint lacks ${word}`, task.includes(word));
+  for (const word of ["Last checkpoint", "1200", "10m ago", "https://files.example/long?…", "NoCoordinator", "Attempts", "the start went out to the Proplet"]) check(`a Task with a checkpoint lacks ${word}`, task.includes(word));
   check("a password is on the page", !(await page.content()).includes("planted-secret"));
   const job = await words("#/federated/default/digits");
   for (const word of ["gateway-2", "Missing", "Training"]) check(`a FederatedJob lacks ${word}`, job.includes(word));
