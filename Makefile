@@ -277,7 +277,7 @@ alerts: ## the alerts of config/metrics, with promtool
 	@. e2e/versions.sh && python3 -B e2e/tools/alerts.py "$$PROMTOOL"
 metrics-test: all ## alerts, dashboards and metrics of the demo, with promtool and Prometheus of Debian
 	@e2e/tools/metrics.sh
-page-test: all ## the fleet page of the demo in Chromium, with screenshots in build/e2e/page (needs npm)
+page-test: all ## the fleet page of both demos in Chromium, with screenshots in build/e2e/page (needs npm)
 	@e2e/tools/page.sh
 vendor-page: ## the libraries of the page against npm
 	@python3 -B e2e/tools/vendor_page.py

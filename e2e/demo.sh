@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A Task computed on a device, from nothing: on propeller-standalone, or with CLUSTER=1 on a real control
-# plane. `demo.sh stop` ends one that was kept with KEEP=1.
+# plane. `demo.sh stop` ends one that was kept with KEEP=1; `demo.sh down` ends its propeller-standalone alone, and
+# `demo.sh up` starts that again.
 set -euo pipefail
 
 # shellcheck source=e2e/lib.sh
@@ -29,6 +30,21 @@ stop_kept() {
     work_clear
     rm -f "$KEPT" "$KEPT_ENV"
     say "the demo has ended"
+}
+
+# serve_kept down|up: the server of a demo that was kept, with the options that it had
+serve_kept() {
+    local command
+    [[ -e $KEPT ]] || die "no demo is running"
+    WORK=$(<"$KEPT")
+    PIDS=$WORK/demo/pids LOGS=$ROOT/build/e2e/demo
+    if [[ $1 == down ]]; then
+        cp "/proc/$(pid_of standalone)/cmdline" "$WORK/server.command"
+        stop_process standalone TERM
+    else
+        mapfile -d "" -t command <"$WORK/server.command"
+        spawn standalone "${command[@]}"
+    fi
 }
 
 # $identity and its account at the broker.
@@ -167,10 +183,16 @@ TEXT
 
 main() {
     local keep="" answer="" identity="" started=$SECONDS ready
-    if [[ ${1:-} == stop ]]; then
+    case ${1:-} in
+    stop)
         stop_kept
         return
-    fi
+        ;;
+    down | up)
+        serve_kept "$1"
+        return
+        ;;
+    esac
     [[ ${KEEP:-} != 1 ]] || keep=keep
     [[ ! -e $KEPT ]] || stop_kept
     if [[ ${CLUSTER:-} == 1 ]]; then
