@@ -53,6 +53,7 @@ for role in view edit admin; do
     kn create rolebinding "$role" --clusterrole "$role" --user "somebody-$role" >/dev/null
     wait_for 30 "the role '$role' to be aggregated" may "$role" yes list federatedjobs.$GROUP
     may $role yes get trainingrounds.$GROUP --subresource=status
+    may $role yes list events.events.k8s.io # which the fleet page reads as the viewer
     may $role no update tasks.$GROUP --subresource=status
 done
 may view no create tasks.$GROUP
