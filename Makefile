@@ -285,6 +285,12 @@ dashboards: ## config/metrics/dashboards from config/metrics/dashboards.py
 	@e2e/setup.sh dashboards
 	@. e2e/versions.sh && "$$DASHBOARDS_HOME/bin/python" -B config/metrics/dashboards.py config/metrics/dashboards
 
+.PHONY: chart chart-test
+chart: all ## the Helm chart, build/release/propeller-VERSION.tgz
+	@config/chart/chart.sh
+chart-test: chart ## the chart against the overlays, with helm (of Go modules)
+	@config/chart/chart.sh test
+
 .PHONY: health
 health: ## what kstatus and Argo CD say of stored objects, through their own code (needs go)
 	@cd e2e/health && PATH="$$(../setup.sh go):$$PATH" GOFLAGS=-mod=readonly GOTOOLCHAIN=local GOWORK=off \

@@ -10,6 +10,7 @@
 #   kind   what E2E_CLUSTER=kind needs beside that
 #   kubectl  Debian's, for case 95
 #   promtool  Debian's, for the alerts
+#   helm   for the chart
 #   docs   the Python environment of `make docs`
 #   go     a Go; prints its folder
 #   packages PART...  the Debian packages of these parts, and nothing else
@@ -120,7 +121,7 @@ packages_of() {
             [[ -x $CONTROL_PLANE_BIN/kubectl ]] || command -v kubectl >/dev/null || echo kubernetes-client
             ;;
         node) printf '%s\n' "${NODE_PACKAGES[@]}" ;;
-        promtool) printf '%s\n' python3 python3-yaml ;;
+        promtool | helm) printf '%s\n' python3 python3-yaml ;;
         dashboards) printf '%s\n' python3 python3-venv ;;
         page)
             echo chromium
@@ -131,7 +132,7 @@ packages_of() {
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
         control-plane | kubectl | go) ;;
         *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, promtool," \
-            "dashboards, page, docs, go or all" ;;
+            "dashboards, page, docs, go, helm or all" ;;
         esac
     done
 }
@@ -218,6 +219,12 @@ build_program() {
     etcd) go_build etcd go.etcd.io/etcd/server/v3 "$output" "" ;;
     coredns) go_build coredns github.com/coredns/coredns "$output" "" ;;
     kind) go_build kind sigs.k8s.io/kind "$output" "" ;;
+    helm) # Without these it takes each cluster for Kubernetes 1.20 in `helm template`.
+        key=helm.sh/helm/v3/pkg
+        go_build helm helm.sh/helm/v3/cmd/helm "$output" "-X $key/chartutil.k8sVersionMajor=${version%%.*} \
+            -X $key/chartutil.k8sVersionMinor=$(cut -d. -f2 <<<"$version") \
+            -X $key/lint/rules.k8sVersionMajor=${version%%.*} -X $key/lint/rules.k8sVersionMinor=$(cut -d. -f2 <<<"$version")"
+        ;;
     *)
         # Without a version the programs call themselves v0.0.0, which clients refuse to work with.
         go_build kubernetes "k8s.io/kubernetes/cmd/$name" "$output" "-X $key.gitVersion=v$version \
@@ -283,6 +290,10 @@ main() {
             ;;
         docs) python_environment "$DOCS_HOME" "$DOCS_REQUIREMENTS" ;;
         go) find_go ;;
+        helm)
+            GO_NEEDED=1.25
+            control_plane kubectl helm
+            ;;
         kind)
             # A node image that can be pulled brings its own.
             if [[ -n ${E2E_KIND_IMAGE:-} ]]; then

@@ -188,6 +188,7 @@ full() {
     stage doc-test make --no-print-directory doc-test
     stage metrics make --no-print-directory metrics-test
     stage page make --no-print-directory page-test
+    stage chart make --no-print-directory chart-test
     stage health make --no-print-directory health
     stage s3 make --no-print-directory s3
     stage demo e2e/demo.sh

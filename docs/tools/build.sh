@@ -2,7 +2,7 @@
 # build.sh html|man: the site in build/docs/html, or the manual pages in build/docs/man.
 #
 # The reference pages are generated from crds/, the programs in build/bin, the table of reasons, the
-# documents of the plug-in and the metrics in the sources, beside a copy of docs/. A warning of Sphinx, such as a link that leads nowhere, is an error.
+# documents of the plug-in, the table of the chart and the metrics in the sources, beside a copy of docs/. A warning of Sphinx, such as a link that leads nowhere, is an error.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -20,6 +20,7 @@ python=$DOCS_HOME/bin/python
 "$python" -B docs/tools/commands.py build/bin "$SOURCE/reference/commands"
 "$python" -B docs/tools/reasons.py common/api/reasons.def "$SOURCE/reference/reasons.md"
 "$python" -B docs/tools/documents.py plugin/documents.yaml "$SOURCE/reference/plugin-output.md"
+"$python" -B docs/tools/values.py config/chart/chart.yaml "$SOURCE/reference/values.md"
 "$python" -B docs/tools/metrics.py "$SOURCE/reference/metrics.md" common controller certs webhook standalone
 VERSION=$(git describe --always --dirty 2>/dev/null || true) \
     "$python" -m sphinx --fail-on-warning --nitpicky --quiet --fresh-env -b "$1" -d build/docs/doctrees "$SOURCE" "build/docs/$1"

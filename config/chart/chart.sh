@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# chart.sh [test]: makes the Helm chart, build/release/propeller-VERSION.tgz; test compares it with the overlays.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=e2e/versions.sh
+source e2e/versions.sh
+e2e/setup.sh helm
+KUBECTL=$CONTROL_PLANE_BIN/kubectl
+HELM=$CONTROL_PLANE_BIN/helm
+OUTPUT=build/release
+
+if [[ ${1:-} == test ]]; then
+    exec python3 -B config/chart/test_chart.py --helm "$HELM" --kubectl "$KUBECTL" "$OUTPUT/propeller"
+fi
+mkdir -p "$OUTPUT"
+flags=()
+for program in propeller-controller propeller-webhook; do
+    "build/bin/$program" --help >"$OUTPUT/$program.help"
+    flags+=(--flags "$program=$OUTPUT/$program.help")
+done
+python3 -B config/chart/build.py --kubectl "$KUBECTL" --version "$(git describe --tags --always 2>/dev/null || echo unknown)" \
+    "${flags[@]}" "$OUTPUT"
+rm -f "$OUTPUT"/*.help
+"$HELM" package --destination "$OUTPUT" "$OUTPUT/propeller"

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""The chart renders what the kustomize overlays render, and refuses wrong values by name.
+
+    test_chart.py --helm FILE --kubectl FILE FOLDER    FOLDER: of the chart that build.py made
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import yaml
+from build import HERE, NAMESPACE, ROOT, render
+
+TABLE = yaml.safe_load((HERE / "chart.yaml").read_text(encoding="utf-8"))
+HASHED = re.compile(r"(propeller-(?:settings|dashboards))-[a-z0-9]{10}\b")
+
+# Values, and what the refusal must name.
+WRONG = [
+    ({"replicas": 2}, "replicas"),
+    ({"controller": {"replicas": 0}}, "controller.replicas|/controller/replicas"),
+    ({"controller": {"resources": {"limit": {}}}}, "limit"),
+    ({"image": {"digest": "sha256:abc"}}, "digest"),
+    ({"mqtt": {"address": "mosquitto:1883"}}, "address"),
+    ({"settings": {"log-levl": "debug"}}, "log-levl"),
+    ({"settings": {"log-level": {"a": 1}}}, "log-level"),
+    ({"webhook": {"certificates": "openssl"}}, "certificates"),
+    ({"webhook": {"settings": {"allow-image-scheme": "oci"}}}, "allow-image-scheme"),
+    ({"rbac": {"namespaces": ["Lab"]}}, "namespaces"),
+    ({"controller": {"tolerations": [{"key": "a", "operator": "Is"}]}}, "tolerations"),
+]
+
+
+class Chart:
+    def __init__(self, helm, folder):
+        self.helm, self.folder = helm, folder
+
+    def run(self, *arguments, values=None):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(values or {}, file)
+            file.flush()
+            return subprocess.run([self.helm, *arguments, "--values", file.name], capture_output=True, text=True)
+
+    def objects(self, values, namespace=NAMESPACE):
+        done = self.run("template", "propeller", self.folder, "--namespace", namespace, values=values)
+        if done.returncode:
+            raise AssertionError(done.stderr)
+        return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def key_of(document):
+    metadata = document["metadata"]
+    return document["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def without_hashes(document):
+    return json.loads(HASHED.sub(r"\1", json.dumps(document)))
+
+
+def normal(document):
+    """Without what a chart has and an overlay cannot have: see chart.yaml."""
+    document = without_hashes(document)
+    for holder in (document, document.get("spec", {}).get("template", {})):
+        metadata = holder.get("metadata", {}) if isinstance(holder, dict) else {}
+        annotations = metadata.get("annotations", {})
+        for name in ("helm.sh/resource-policy", "checksum/settings"):
+            annotations.pop(name, None)
+        if not annotations:
+            metadata.pop("annotations", None)
+    for container in document.get("spec", {}).get("template", {}).get("spec", {}).get("containers", []):
+        container.get("ports", []).sort(key=lambda port: port["containerPort"])
+    if document["kind"] == "NetworkPolicy":
+        document["spec"]["ingress"].sort(key=json.dumps)
+    return document
+
+
+def differences(chart, kubectl, overlay, values):
+    ours = {key_of(d): normal(d) for d in chart.objects(values)}
+    rendered = map(normal, render(kubectl, f"config/overlays/{overlay}"))
+    theirs = {key_of(d): d for d in rendered if d["kind"] != "Namespace"}
+    # kustomize gives the dashboards no namespace.
+    theirs = {(kind, NAMESPACE if "dashboards" in name else namespace, name): d for (kind, namespace, name), d in theirs.items()}
+    for document in ours.values():
+        if document["metadata"]["name"] == "propeller-dashboards":
+            del document["metadata"]["namespace"]
+    for key in sorted(ours.keys() | theirs.keys()):
+        if ours.get(key) != theirs.get(key):
+            yield f"{overlay}: {' '.join(key)}: {'not in the chart' if key not in ours else 'not in the overlay' if key not in theirs else differing(ours[key], theirs[key])}"
+
+
+def differing(ours, theirs, path=""):
+    """Where two documents differ first."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in ours.keys() | theirs.keys():
+            if ours.get(key) != theirs.get(key):
+                return differing(ours.get(key), theirs.get(key), f"{path}.{key}")
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for index, (a, b) in enumerate(zip(ours, theirs)):
+            if a != b:
+                return differing(a, b, f"{path}[{index}]")
+    return f"{path} is {json.dumps(ours)[:200]}, in the overlay {json.dumps(theirs)[:200]}"
+
+
+class Tally:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def check(self, what, problems):
+        problems = list(problems)
+        self.passed += not problems
+        self.failed += bool(problems)
+        for problem in problems:
+            print(f"chart: {what}: {problem}")
+
+
+def refused(chart, values, name):
+    done = chart.run("template", "propeller", chart.folder, values=values)
+    if done.returncode == 0:
+        yield f"{json.dumps(values)} was taken"
+    elif not re.search(name, done.stderr):
+        yield f"{json.dumps(values)}: the message does not name {name}: {done.stderr}"
+
+
+def settings(chart, values, expected):
+    found = next(d for d in chart.objects(values) if key_of(d)[2] == "propeller-settings")["data"]
+    for name, value in expected.items():
+        if found.get(name) != value:
+            yield f"{name} is {found.get(name)!r}, expected {value!r}"
+
+
+def other_namespace(chart):
+    text = json.dumps(chart.objects({"metrics": {"serviceMonitor": True, "rules": True}, "coordinator": {"enabled": True},
+                                     "webhook": {"certificates": "cert-manager"}, "flowControl": {"enabled": True}}, "lab"))
+    for match in re.finditer(rf".{{0,60}}{NAMESPACE}.{{0,40}}", text):
+        yield f"names the namespace: {match[0]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--helm", required=True, metavar="FILE")
+    parser.add_argument("--kubectl", required=True, metavar="FILE")
+    parser.add_argument("folder", type=pathlib.Path)
+    arguments = parser.parse_args()
+    chart, tally = Chart(arguments.helm, arguments.folder), Tally()
+    lint = chart.run("lint", "--strict", arguments.folder)
+    tally.check("helm lint --strict", [] if lint.returncode == 0 else [lint.stdout + lint.stderr])
+    for overlay in sorted(path.name for path in (ROOT / "config/overlays").iterdir()):
+        tally.check("overlays", differences(chart, arguments.kubectl, overlay, TABLE["overlays"][overlay]))
+    for values, name in WRONG:
+        tally.check("wrong values", refused(chart, values, name))
+    tally.check("another namespace", other_namespace(chart))
+    tally.check("settings", settings(
+        chart,
+        {"mqtt": {"address": "mqtts://b.example", "passwordKey": "pw", "caKey": "ca.crt"}, "settings": {"log-level": "debug", "workers": 2}},
+        {"PROPELLER_MQTT_ADDRESS": "mqtts://b.example", "PROPELLER_CLIENT_KEY_FILE": "/etc/propeller/mqtt/pw",
+         "PROPELLER_MQTT_CA_FILE": "/etc/propeller/mqtt/ca.crt", "PROPELLER_LOG_LEVEL": "debug", "PROPELLER_WORKERS": "2"}))
+    tally.check("a webhook of its own", (
+        "is there with rbac.namespaces" for d in chart.objects({"rbac": {"namespaces": ["a", "b"]}}) if key_of(d)[2] == "propeller-webhook"))
+    print(f"chart: {tally.passed} passed, {tally.failed} failed")
+    if "TEST_TALLY" in os.environ:
+        with open(os.environ["TEST_TALLY"], "a", encoding="utf-8") as file:
+            file.write(f"chart {tally.passed} {tally.failed}\n")
+    sys.exit(tally.failed > 0)
+
+
+if __name__ == "__main__":
+    main()
