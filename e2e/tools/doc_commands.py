@@ -5,7 +5,10 @@
 
 A fence ```console holds lines "$ command", each followed by the output that is expected; "..." stands for any text,
 spaces count as one, and without a line nothing is compared. "[1]" as the last line is the exit status, 0 otherwise.
-A here-document goes on up to its word. ```console {skip: reason} is counted and not run.
+A here-document goes on up to its word. ```console {skip: reason} is counted and not run; {skip 2 4: reason} names the
+commands of the fence. Commands with sudo are run by root without it, and by others not at all.
+
+"% continues PAGE until ## HEADING" begins again, with the commands of another page up to that heading.
 
 The front matter says what is there when a page begins, `world:`
     standalone    `make demo KEEP=1`, in a shell that has read build/e2e/demo.env
@@ -28,6 +31,8 @@ import threading
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build/e2e/demo.env"  # there while a demo runs
 TIMEOUT_S = 180
+MAX_SKIPPED = 10  # one of so many commands
+FEW_PAGES = 10  # of which nothing follows for all
 MARK = "doc-commands-end"
 WORLDS = {"none": None, "standalone": {}, "cluster": {"CLUSTER": "1"}}
 
@@ -56,8 +61,8 @@ def commands_of(lines):
     commands, skipped, inside, skips, until = [], 0, False, False, None
     for number, line in enumerate(lines, 1):
         if not inside:
-            if found := re.match(r"\s*```console(?: \{skip: (.+)\})?$", line):
-                inside, skips = True, bool(found[1])
+            if found := re.match(r"\s*```console(?: \{skip((?: \d+)*): .+\})?$", line):
+                inside, position, these = True, 0, found[1]
             continue
         if until:
             commands[-1].text += "\n" + line
@@ -65,6 +70,9 @@ def commands_of(lines):
         elif line.strip() == "```":
             inside = False
         elif line.startswith("$ "):
+            position += 1
+            skips = these is not None and (not these or str(position) in these.split()) or (
+                "sudo " in line and os.geteuid() != 0)
             skipped += skips
             commands += [] if skips else [Command(number, line[2:])]
             if found := re.search(r"<<-?'?(\w+)", line):
@@ -76,6 +84,20 @@ def commands_of(lines):
     if inside:
         raise ValueError(f"{len(lines)}: a fence is not closed")
     return commands, skipped
+
+
+def parts_of(file, lines):
+    """Each world of the page with its commands, and the number of those that are skipped."""
+    found = re.match(r"---\nworld: (\w+)\n---\n", "\n".join(lines[:3]) + "\n")
+    starts = [number for number, line in enumerate(lines) if line.startswith("% continues ")]
+    commands, skipped = commands_of(lines)
+    parts = [(found and found[1], [c for c in commands if not starts or c.line <= starts[0]])]
+    for start, end in zip(starts, [*starts[1:], len(lines)]):
+        page, heading = re.fullmatch(r"% continues (\S+) until (## .+)", lines[start]).groups()
+        others = (pathlib.Path(file).parent / page).read_text(encoding="utf-8").splitlines()
+        (world, before), = parts_of(page, others[:others.index(heading)])[0]
+        parts.append((world, before + [c for c in commands if start < c.line <= end]))
+    return parts, skipped
 
 
 class Shell:
@@ -112,7 +134,7 @@ class Shell:
 
 def run_page(file, commands, world):
     """Prints the first command that fails: those after it have lost their world. Returns whether all passed."""
-    before = f"export PATH={ROOT}/build/bin:$PATH; make() {{ command make --no-print-directory -C {ROOT} \"$@\"; }}"
+    before = f"export PATH={ROOT}/build/bin:$PATH; make() {{ command make --no-print-directory -C {ROOT} \"$@\"; }}; sudo() {{ \"$@\"; }}"
     if WORLDS[world] is not None:
         subprocess.run(["env", "KEEP=1", *(f"{name}={value}" for name, value in WORLDS[world].items()), "e2e/demo.sh"],
                        cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -143,17 +165,21 @@ def main(files):
         if not pathlib.Path(file).is_file():
             sys.exit(f"doc_commands.py: there is no page {file}")
         lines = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
-        found = re.match(r"---\nworld: (\w+)\n---\n", "\n".join(lines[:3]) + "\n")
         try:
-            commands, left = commands_of(lines)
+            parts, left = parts_of(file, lines)
         except ValueError as error:
             sys.exit(f"{file}:{error}")
-        if commands and (not found or found[1] not in WORLDS):
-            sys.exit(f"{file}:1: no `world:` of {', '.join(WORLDS)}")
-        run, skipped = run + len(commands), skipped + left
-        if commands and not run_page(file, commands, found[1]):
-            failed += 1
+        skipped += left
+        for world, commands in parts:
+            if commands and world not in WORLDS:
+                sys.exit(f"{file}:1: no `world:` of {', '.join(WORLDS)}")
+            run += len(commands)
+            if commands and not run_page(file, commands, world):
+                failed += 1
     print(f"{run} commands of {len(files)} pages, {failed} pages failed, {skipped} commands skipped")
+    if skipped * MAX_SKIPPED > run + skipped and len(files) > FEW_PAGES:
+        print(f"more than one command of {MAX_SKIPPED} is skipped")
+        failed += 1
     return 1 if failed or not run else 0
 
 
