@@ -60,7 +60,7 @@ static bool read_authority(struct span text, struct authority *ret)
     return read_port((struct span){ host_end + 1, (size_t)(end - host_end - 1) }, &ret->port);
 }
 
-/* Whether a segment between slashes is "." or "..". */
+/* Whether a segment between slashes is "." or "..", with or without parameters behind a semicolon. */
 static bool has_dot_segment(struct span path)
 {
     const char *end = path.start + path.len;
@@ -68,7 +68,10 @@ static bool has_dot_segment(struct span path)
     for (const char *segment = path.start; segment <= end;) {
         const char *slash = segment < end ? memchr(segment, '/', (size_t)(end - segment)) : NULL;
         size_t len = (size_t)((slash ? slash : end) - segment);
+        const char *parameters = memchr(segment, ';', len);
 
+        if (parameters)
+            len = (size_t)(parameters - segment);
         if ((len == 1 && segment[0] == '.') || (len == 2 && memcmp(segment, "..", 2) == 0))
             return true;
         if (!slash)
@@ -125,6 +128,14 @@ int admission_policy_check(const struct admission_policy *policy, struct error *
     if (r == 0)
         r = check_schemes("allow-model-schemes", &policy->model_schemes, MODEL_SCHEMES,
                           "model, configmap, s3, https", err);
+    for (size_t i = 0; r == 0 && i < policy->device_types.len; i++) {
+        const char *type = policy->device_types.items[i];
+
+        if (*type == ' ' || str_has_suffix(type, " "))
+            r = error_set(err, ERROR_INVALID,
+                          "--allow-device-types: '%.100s' must not begin or end with a blank",
+                          type);
+    }
     for (size_t i = 0; r == 0 && i < policy->image_hosts.len; i++) {
         struct authority authority;
         struct span prefix;
@@ -303,14 +314,42 @@ const char *policy_inline_problem(struct arena *arena, const struct admission_po
     return list_problem(arena, &policy->image_schemes, "inline");
 }
 
+/* HOST/PATH:TAG@DIGEST, or a part of it, so that nobody reads it as something else. */
+static bool is_oci_reference(const char *text)
+{
+    static const char CHARACTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789._-/:@+[]";
+    const char *at = strchr(text, '@');
+    const struct span name = { text, at ? (size_t)(at - text) : strlen(text) };
+    const struct span first = { text, strcspn(text, "/@") };
+    struct authority authority;
+
+    return name.len && *text != '/' && text[strspn(text, CHARACTERS)] == '\0' &&
+           (!at || !strpbrk(at + 1, "@/")) && !strstr(text, "//") && !has_dot_segment(name) &&
+           (text[first.len] != '/' || read_authority(first, &authority));
+}
+
+/* The flags restrict images, so that nothing may be there which another program reads otherwise. */
+static const char *form_problem(const struct reference *reference)
+{
+    if (!is_printable(reference->rest))
+        return "must be of printable ASCII characters, without spaces and backslashes";
+    if (reference->is_oci)
+        return is_oci_reference(reference->rest) ? NULL : "must be HOST/PATH:TAG@DIGEST";
+    if (!str_equal(reference->scheme, "https") && !str_equal(reference->scheme, "http"))
+        return "must be an OCI reference, or an address of https or http";
+    return NULL;
+}
+
 static const char *reference_problem(struct arena *arena, const struct admission_policy *policy,
                                      const struct reference *reference)
 {
     const char *problem = NULL;
 
-    if (!is_printable(reference->rest) &&
-        (policy->image_schemes.len || policy->image_hosts.len || policy->require_image_digests))
-        return "must be of printable ASCII characters, without spaces and backslashes";
+    if (policy->image_schemes.len || policy->image_hosts.len || policy->require_image_digests)
+        problem = form_problem(reference);
+    if (problem)
+        return problem;
     problem = host_problem(arena, &policy->image_hosts, reference);
     if (!problem && policy->require_image_digests && reference->is_oci &&
         !has_digest(reference->rest))

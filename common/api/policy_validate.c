@@ -1,5 +1,6 @@
 #include "common/api/policy.h"
 #include "common/api/validate_internal.h"
+#include "common/base/str.h"
 
 /* An object in a spec, as it is and as it was. */
 struct part {
@@ -20,8 +21,9 @@ static const struct admission_policy *policy_of(const struct validation *validat
  * may hold credentials, so that the error does not show it. */
 static void refuse(const struct part *part, const char *field, const char *problem)
 {
-    bool is_as_before = part->validation->old &&
-                        json_equal(json_get(part->json, field), json_get(part->old, field));
+    bool is_as_before =
+        part->validation->old && str_equal(json_string(json_get(part->json, field), ""),
+                                           json_string(json_get(part->old, field), ""));
 
     if (problem && !is_as_before)
         field_error(part->validation->errors, FIELD_ERROR_FORBIDDEN,
@@ -43,10 +45,15 @@ void policy_validate_workload(const struct spec_view *view)
 {
     const struct admission_policy *policy = policy_of(view->validation);
     const struct part part = part_of(view);
+    struct part image = part;
+
+    /* The inline module was run in place of the address, which is run from now on. */
+    if (json_string(json_get(part.old, "file"), NULL) && !text_of(&part, "file"))
+        image.old = NULL;
 
     if (text_of(&part, "file"))
         refuse(&part, "file", policy_inline_problem(view->validation->arena, policy));
-    refuse(&part, "imageUrl",
+    refuse(&image, "imageUrl",
            policy_module_problem(view->validation->arena, policy, text_of(&part, "imageUrl")));
 }
 
@@ -61,13 +68,12 @@ void policy_validate_training(const struct spec_view *view)
     refuse(&part, "modelRef", policy_model_problem(arena, policy, text_of(&part, "modelRef")));
 }
 
-/* The item of the list that has the name of this one. NULL: none. */
-static const cJSON *same_name(const cJSON *list, const cJSON *item)
+/* An item of the old list that has the name and the value of this one: it is as before, wherever it stands. NULL: none. */
+static const cJSON *as_before(const cJSON *list, const cJSON *item, const char *field)
 {
-    const char *name = json_string(json_get(item, "name"), NULL);
-
     json_for_each (other, list) {
-        if (name && str_equal(json_string(json_get(other, "name"), NULL), name))
+        if (json_equal(json_get(other, "name"), json_get(item, "name")) &&
+            json_equal(json_get(other, field), json_get(item, field)))
             return other;
     }
     return NULL;
@@ -81,7 +87,7 @@ static void check_containers(const struct part *pods, const char *list)
     json_for_each (container, json_get(pods->json, list)) {
         const struct part part = {
             validation, arena_printf(validation->arena, "%s.%s[%zu]", pods->path, list, index++),
-            container, same_name(json_get(pods->old, list), container)
+            container, as_before(json_get(pods->old, list), container, "image")
         };
 
         refuse(&part, "image",
@@ -96,7 +102,7 @@ static void check_image_volumes(const struct part *pods)
     size_t index = 0;
 
     json_for_each (volume, json_get(pods->json, "volumes")) {
-        const cJSON *old = same_name(json_get(pods->old, "volumes"), volume);
+        const cJSON *old = as_before(json_get(pods->old, "volumes"), volume, "image");
         const struct part part = { validation,
                                    arena_printf(validation->arena, "%s.volumes[%zu].image",
                                                 pods->path, index++),
@@ -125,7 +131,9 @@ void policy_validate_proplet(const struct spec_view *view)
     check_containers(&pods, "containers");
     check_containers(&pods, "initContainers");
     check_image_volumes(&pods);
-    if (str_equal(json_string(json_get(view->json, "type"), NULL), "external"))
+    /* The scheduler looks at it whatever the type of the Proplet, but pods need none. */
+    if (str_equal(json_string(json_get(view->json, "type"), NULL), "external") ||
+        !str_is_empty(text_of(&external, "deviceType")))
         refuse(&external, "deviceType",
                policy_device_problem(arena, policy, text_of(&external, "deviceType")));
 }

@@ -29,6 +29,7 @@ TEST_GROUP("policy", arena_set_up, arena_tear_down);
 #define USER "must not have a user name or a password in its address"
 #define NO_HOST "must begin with a host: allowed are %s"
 #define NO_PORT "must have a host, and a port of digits only if there is one"
+#define FORM "must be HOST/PATH:TAG@DIGEST"
 #define UNPRINTABLE "must be of printable ASCII characters, without spaces and backslashes"
 
 static const struct {
@@ -85,7 +86,15 @@ static const struct {
     { "reg.example", "https://user@reg.example/a", USER },
     { "reg.example", "https://reg.example@evil.example/a", USER },
     { "reg.example", "https://reg.example:pw@evil.example/a", USER },
-    { "reg.example", "reg.example@evil.example/a", USER },
+    { "reg.example", "reg.example@evil.example/a", FORM },
+    { "reg.example/team", "https://reg.example/team/..;x/b", SEGMENTS },
+    { "reg.example/team", "reg.example/team@../../b", FORM },
+    { "reg.example", "reg.example/a#x", FORM },
+    { "reg.example", "reg.example/a@sha256:0@sha256:0", FORM },
+    { "reg.example", "@sha256:0", FORM },
+    { "reg.example", "https:/reg.example/a", FORM },
+    { "reg.example", "file://reg.example/a",
+      "must be an OCI reference, or an address of https or http" },
     { "reg.example", "https://evil.example#@reg.example/a", OTHER },
     { "reg.example", "https://evil.example\\@reg.example/a", UNPRINTABLE },
     { "reg.example", "https://reg.example\t/a", UNPRINTABLE },
@@ -279,6 +288,14 @@ static const struct {
       "{}",
       "spec.external.deviceType: Forbidden: must be one of pi" },
     { { .devices = "pi" }, "proplet", "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\"}}", "" },
+    { { .devices = "pi" },
+      "proplet",
+      "{\"type\":\"k8s\",\"k8s\":{\"image\":\"i\"},\"external\":{\"deviceType\":\"x\"}}",
+      "spec.external.deviceType: Forbidden: must be one of pi" },
+    { { .digests = true },
+      "task",
+      "{\"imageUrl\":\"docker://h/m" DIGEST "\"}",
+      "spec.imageUrl: Forbidden: must be an OCI reference, or an address of https or http" },
 };
 
 TEST_EACH(a_new_object_keeps_to_the_policy, OBJECTS)
@@ -306,6 +323,15 @@ static const struct {
     { "task", "{\"imageUrl\":\"h.example/m:1\"}", "{\"imageUrl\":\"h.example/m:2\"}",
       "spec.imageUrl: Forbidden: must not be oci: allowed are https" },
     { "task", "{" WASM ",\"imageUrl\":null}", "{\"suspend\":true}", "" },
+    /* the device runs it from now on, in place of the file */
+    { "task", "{" WASM ",\"imageUrl\":\"h/m\"}", "{\"file\":null}",
+      "spec.imageUrl: Forbidden: must not be oci: allowed are https" },
+    { "proplet", "{\"external\":{\"deviceType\":\"\"}}", "{\"external\":{\"deviceType\":null}}",
+      "" },
+    { "proplet",
+      "{\"type\":\"k8s\",\"k8s\":{\"image\":\"x/p\",\"podTemplate\":{\"spec\":{\"volumes\":[{"
+      "\"image\":{\"reference\":\"x/v\"}},{\"image\":{\"reference\":\"x/w\"}}]}}}}",
+      "{\"k8s\":{\"replicas\":2}}", "" },
     { "propellerjob", "{" OTHER_TASKS "}", "{\"suspend\":true}", "" },
     /* another place in the list is no change; another name is one */
     { "propellerjob", "{" OTHER_TASKS "}",
@@ -369,6 +395,8 @@ static const struct {
     { { .schemes = "OCI" }, "--allow-image-schemes: 'OCI' is not one of inline, oci, https, http" },
     { { .models = "http" },
       "--allow-model-schemes: 'http' is not one of model, configmap, s3, https" },
+    { { .devices = "pi, esp32" },
+      "--allow-device-types: ' esp32' must not begin or end with a blank" },
     { { .hosts = "a.example,https://b.example" }, NO_SUCH_HOST("https://b.example") },
     { { .hosts = "/team" }, NO_SUCH_HOST("/team") },
     { { .hosts = "a.example:" }, NO_SUCH_HOST("a.example:") },
@@ -387,7 +415,8 @@ TEST_EACH(a_flag_says_which_values_it_takes, UNUSABLE)
     const struct flags *flags = &UNUSABLE[_i].flags;
     const struct admission_policy policy = { .image_schemes = list_of(flags->schemes),
                                              .image_hosts = list_of(flags->hosts),
-                                             .model_schemes = list_of(flags->models) };
+                                             .model_schemes = list_of(flags->models),
+                                             .device_types = list_of(flags->devices) };
     struct error err = { 0 };
 
     ck_assert_int_eq(admission_policy_check(&policy, &err), -ERROR_INVALID);
