@@ -314,7 +314,7 @@ const char *policy_inline_problem(struct arena *arena, const struct admission_po
     return list_problem(arena, &policy->image_schemes, "inline");
 }
 
-/* HOST/PATH:TAG@DIGEST, or a part of it, so that nobody reads it as something else. */
+/* HOST/PATH:TAG@DIGEST, or a part of it, so that no program reads it as something else. */
 static bool is_oci_reference(const char *text)
 {
     static const char CHARACTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -223,7 +223,11 @@ def build(table, arguments, folder):
     flags = {}
     for pair in arguments.flags:
         program, _, file = pair.partition("=")
-        flags[program] = flags_of(pathlib.Path(file).read_text(encoding="utf-8"))
+        known = flags_of(pathlib.Path(file).read_text(encoding="utf-8"))
+        foreign = sorted(set(table["owned"][program]) - set(known))
+        if foreign:
+            sys.exit(f"chart: {program} has no flags {foreign}")
+        flags[program] = [flag for flag in known if flag not in table["owned"][program]]
     values, schema = values_of(table, flags)
     (folder / "values.yaml").write_text(values, encoding="utf-8")
     (folder / "values.schema.json").write_text(schema, encoding="utf-8")

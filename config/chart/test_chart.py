@@ -28,6 +28,12 @@ WRONG = [
     ({"mqtt": {"address": "mosquitto:1883"}}, "address"),
     ({"settings": {"log-levl": "debug"}}, "log-levl"),
     ({"settings": {"log-level": {"a": 1}}}, "log-level"),
+    ({"settings": {"client-key": "secret"}}, "client-key"),
+    ({"settings": {"leader-elect": False}}, "leader-elect"),
+    ({"webhook": {"settings": {"port": 8443}}}, "port"),
+    ({"image": {"tag": ""}}, "image.tag"),
+    ({"webhook": {"enabled": False, "settings": {"allow-image-schemes": "oci"}}}, "webhook.settings"),
+    ({"rbac": {"namespaces": ["lab"]}, "webhook": {"settings": {"allow-image-schemes": "oci"}}}, "webhook.settings"),
     ({"webhook": {"certificates": "openssl"}}, "certificates"),
     ({"webhook": {"settings": {"allow-image-scheme": "oci"}}}, "allow-image-scheme"),
     ({"rbac": {"namespaces": ["Lab"]}}, "namespaces"),
@@ -155,9 +161,14 @@ def main():
     tally.check("another namespace", other_namespace(chart))
     tally.check("settings", settings(
         chart,
-        {"mqtt": {"address": "mqtts://b.example", "passwordKey": "pw", "caKey": "ca.crt"}, "settings": {"log-level": "debug", "workers": 2}},
+        {"mqtt": {"address": "mqtts://b.example", "passwordKey": "pw", "caKey": "ca.crt"}, "settings": {"log-level": "debug", "max-result-bytes": 1048576, "domain-id": 20250101}},
         {"PROPELLER_MQTT_ADDRESS": "mqtts://b.example", "PROPELLER_CLIENT_KEY_FILE": "/etc/propeller/mqtt/pw",
-         "PROPELLER_MQTT_CA_FILE": "/etc/propeller/mqtt/ca.crt", "PROPELLER_LOG_LEVEL": "debug", "PROPELLER_WORKERS": "2"}))
+         "PROPELLER_MQTT_CA_FILE": "/etc/propeller/mqtt/ca.crt", "PROPELLER_LOG_LEVEL": "debug",
+         "PROPELLER_MAX_RESULT_BYTES": "1048576", "PROPELLER_DOMAIN_ID": "20250101"}))
+    tally.check("a limit in bytes", (
+        "is lost" for d in chart.objects({"coordinator": {"enabled": True}, "controller": {"resources": {"limits": {"memory": 402653184}}}})
+        if key_of(d)[::2] == ("Deployment", "propeller-controller")
+        and d["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"] != 402653184))
     tally.check("a webhook of its own", (
         "is there with rbac.namespaces" for d in chart.objects({"rbac": {"namespaces": ["a", "b"]}}) if key_of(d)[2] == "propeller-webhook"))
     print(f"chart: {tally.passed} passed, {tally.failed} failed")

@@ -2,6 +2,8 @@
 {{- $image := .Values.image -}}
 {{- if $image.digest -}}
 {{ $image.repository }}@{{ $image.digest }}
+{{- else if not $image.tag -}}
+{{ fail "image.tag: is needed without image.digest" }}
 {{- else -}}
 {{ $image.repository }}:{{ $image.tag }}
 {{- end -}}
@@ -9,7 +11,11 @@
 
 {{- /* Not empty: there is a webhook. Its configurations are of the whole cluster. */ -}}
 {{- define "propeller.hasWebhook" -}}
-{{- if and .Values.webhook.enabled (not .Values.rbac.namespaces) -}}true{{- end -}}
+{{- if and .Values.webhook.enabled (not .Values.rbac.namespaces) -}}
+true
+{{- else if .Values.webhook.settings -}}
+{{ fail "webhook.settings: there is no webhook that they could reach (webhook.enabled, rbac.namespaces)" }}
+{{- end -}}
 {{- end -}}
 
 {{- /* Only the replica that leads serves devices, and a Service cannot tell which one that is. */ -}}
@@ -20,7 +26,7 @@
 {{- /* Measured: 362 MiB while eight updates of a million parameters came at once; four million are the most. */ -}}
 {{- define "propeller.resources" -}}
 {{- $resources := deepCopy .Values.controller.resources -}}
-{{- if and .Values.coordinator.enabled (eq (dig "limits" "memory" "" $resources) "384Mi") -}}
+{{- if and .Values.coordinator.enabled (eq (dig "limits" "memory" "" $resources | toString) "384Mi") -}}
 {{- $_ := set $resources.limits "memory" "1Gi" -}}
 {{- end -}}
 {{- toYaml $resources -}}
@@ -29,6 +35,11 @@
 {{- /* The variable of a flag: log-level is PROPELLER_LOG_LEVEL. */ -}}
 {{- define "propeller.variable" -}}
 PROPELLER_{{ . | upper | replace "-" "_" }}
+{{- end -}}
+
+{{- /* Numbers of a file of values are floats for Helm, which would print 1.048576e+06. */ -}}
+{{- define "propeller.text" -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ int64 . }}{{ else }}{{ . }}{{ end -}}
 {{- end -}}
 
 {{- /* Where the pods run; of .Values.controller or .Values.webhook. */ -}}
@@ -73,6 +84,6 @@ priorityClassName: {{ . | quote }}
 {{- $_ := set $flags "manage-webhook-certificates" "false" -}}
 {{- end -}}
 {{- range $flag, $value := merge (deepCopy .Values.settings) $flags }}
-{{ include "propeller.variable" $flag }}: {{ $value | toString | quote }}
+{{ include "propeller.variable" $flag }}: {{ include "propeller.text" $value | quote }}
 {{- end -}}
 {{- end -}}
