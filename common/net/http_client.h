@@ -17,14 +17,25 @@ struct http_client_signature {
     const char *session_token; /* NULL: none */
 };
 
+/* Connections of one user, which no other user takes: as many as its requests that run at once. */
+struct http_client_pool;
+struct http_client_pool *http_client_pool_create(void);
+void http_client_pool_destroy(struct http_client_pool *pool); /* after all requests; NULL is fine */
+
 struct http_client_request {
     const char *method;
     const char *url;  /* http or https, everything in it encoded, the query sorted */
     const char *body; /* NULL: none; "" is one of no bytes */
     size_t body_len;
-    size_t max_reply;    /* bytes of the body */
-    uint32_t timeout_ms; /* of the whole request; also ends one that stands still */
-    unsigned redirects;  /* to https only; 0: a redirect is a reply like others */
+    /* Lines "Name: value" in place of "Content-Type: application/octet-stream"; "Name:" keeps libcurl
+     * from sending this header. NULL ends them. NULL: none */
+    const char *const *headers;
+    size_t max_headers; /* bytes of headers and trailers that the reply keeps; 0: it keeps none */
+    bool is_http2;      /* and nothing else: with http by prior knowledge, with https by ALPN */
+    struct http_client_pool *pool; /* NULL: that of all other users */
+    size_t max_reply;              /* bytes of the body */
+    uint32_t timeout_ms;           /* of the whole request; also ends one that stands still */
+    unsigned redirects;            /* to https only; 0: a redirect is a reply like others */
     bool only_https;
     bool is_direct;                                /* proxies of the environment do not count */
     const char *ca_file;                           /* NULL: the system's authorities */
@@ -35,11 +46,17 @@ struct http_client_reply {
     int status;
     const char *body; /* in the arena, NUL behind it */
     size_t len;
+    /* In the arena, a line "name: value\n" for each, as the server sent them; "": none were kept. */
+    const char *headers;
+    const char *trailers;
 };
+
+/* Returns the value of the first line with this name, whose case does not count; NULL: there is none. */
+const char *http_client_header(struct arena *arena, const char *lines, const char *name);
 
 /*
  * Any status is a success. ERROR_UNAVAILABLE: surely not executed (no connection, TLS refused).
- * ERROR_TIMEOUT: may have been executed. ERROR_TOO_LARGE: the reply is over max_reply.
+ * ERROR_TIMEOUT: may have been executed. ERROR_TOO_LARGE: the reply is over max_reply or max_headers.
  * ERROR_INVALID: libcurl cannot use the URL or ca_file. Messages name the host, and neither path nor query
  * nor keys. Any thread; the process must ignore SIGPIPE. Connections are kept for the next request to the
  * same server.
