@@ -193,7 +193,7 @@ PROGRAMS = $(if $(TEST),$(or $(strip $(chosen)),$(error no unit test is called '
 
 # make test: every test plain; under a sanitizer those where it has most to find.
 # Memory that is handled by hand: parsers, codecs, arenas, buffers, the network, the stores.
-QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% digest fake_api http% json% k% l% map mailbox \
+QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% digest fake_api grpc% http% json% k% l% map mailbox \
     mqtt% name% o% pa% quantity s% timezone token% transport% watch% workqueue yaml% zone) \
     $(addprefix controller/tests/test_,bridge_messages checkpoint_query checkpoints coordinator device_m% device_replay fl_% messages model_s% payload \
     training_update update_mail) webhook/tests/test_hostile webhook/tests/test_re% webhook/tests/test_serving \

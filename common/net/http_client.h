@@ -31,7 +31,7 @@ struct http_client_request {
      * from sending this header. NULL ends them. NULL: none */
     const char *const *headers;
     size_t max_headers; /* bytes of headers and trailers that the reply keeps; 0: it keeps none */
-    bool is_http2;      /* and nothing else: with http by prior knowledge, with https by ALPN */
+    bool is_http2;      /* with http by prior knowledge, with https by ALPN */
     struct http_client_pool *pool; /* NULL: that of all other users */
     size_t max_reply;              /* bytes of the body */
     uint32_t timeout_ms;           /* of the whole request; also ends one that stands still */
