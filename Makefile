@@ -12,7 +12,7 @@ CC ?= gcc
 export CCACHE_BASEDIR := $(CURDIR)
 COMPILE = $(CCACHE) $(CC)
 CCACHE := $(shell command -v ccache 2>/dev/null)
-LIBS := libcurl openssl libmicrohttpd gnutls libcjson yaml-0.1 libmosquitto
+LIBS := libcurl openssl libmicrohttpd gnutls libcjson yaml-0.1 libmosquitto libprotobuf-c
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
@@ -31,6 +31,7 @@ endif
 # The same programs in whatever folder they are built.
 PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=.
 CFLAGS_ALL = -std=c17 -D_GNU_SOURCE -g $(PREFIX_MAP) $(OPTIMISE) $(WARNINGS) $(HARDENING) $(SANITIZE_$(FLAVOUR)) -pthread -I. \
+             -isystem build/generated \
              -include common/base/banned.h -MMD -MP $(LIBS_CFLAGS) $(CFLAGS)
 LDFLAGS_ALL = -pie -pthread -Wl,-z,relro,-z,now -Wl,--as-needed $(SANITIZE_$(FLAVOUR)) $(LDFLAGS)
 LIBS_CFLAGS := $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
@@ -44,6 +45,7 @@ WEBHOOK_SRC := $(filter-out webhook/main.c,$(wildcard webhook/*.c))
 CERTS_SRC := $(filter-out certs/certgen.c,$(wildcard certs/*.c))
 STANDALONE_SRC := $(filter-out standalone/tests/%,$(wildcard standalone/*/*.c))
 PLUGIN_SRC := $(filter-out plugin/tests/%,$(wildcard plugin/*/*.c))
+PROTO := build/generated/vmafx.pb-c
 FLEET_SRC := $(filter-out bench/fleet/main.c,$(wildcard bench/fleet/*.c))
 TESTED := common controller webhook certs bench standalone plugin
 TEST_SRC := $(wildcard $(TESTED:%=%/tests/test_*.c))
@@ -82,7 +84,7 @@ $(OUT)/bin/%:
 	@$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 
 $(OUT)/libcommon.a: $(call objects,$(COMMON_SRC))
-$(OUT)/libcontroller.a: $(call objects,$(CONTROLLER_SRC))
+$(OUT)/libcontroller.a: $(call objects,$(CONTROLLER_SRC) $(PROTO).c)
 $(OUT)/libwebhook.a: $(call objects,$(WEBHOOK_SRC))
 $(OUT)/libcerts.a: $(call objects,$(CERTS_SRC))
 $(OUT)/libstandalone.a: $(call objects,$(STANDALONE_SRC))
@@ -113,6 +115,12 @@ $(OUT)/common/schema/crds.o: $(wildcard crds/*.yaml)
 $(OUT)/standalone/schema/bundle.o: build/documents
 $(OUT)/plugin/commands/explain.o: build/explain.json
 $(OUT)/controller/page/files.o: $(wildcard controller/page/client/*) $(wildcard controller/page/vendor/*)
+
+# Messages of gRPC, the same in all flavours.
+$(PROTO).c $(PROTO).h &: controller/vmafx/vmafx.proto
+	@mkdir -p $(@D)/$$$$ && echo "  GEN     $(PROTO).c" && \
+	    protoc-c --proto_path=$(<D) --c_out=$(@D)/$$$$ $(<F) && mv $(@D)/$$$$/* $(@D)/ && rmdir $(@D)/$$$$
+$(OUT)/controller/vmafx/vmafx_getjob.o: $(PROTO).h
 
 # What propeller-standalone serves as bytes, the same in all flavours; whole or not there.
 build/documents: standalone/schema/documents.py standalone/schema/kinds.yaml standalone/schema/builtin.json \
@@ -303,7 +311,7 @@ s3: $(OUT)/controller/tests/test_model_store_s3 ## the S3 model store against a 
 # Without the folder, and with a version that is not another one at each commit.
 LINT_CFLAGS = $(filter-out -MMD -MP $(PREFIX_MAP),$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
 .PHONY: lint
-lint: ## format, layers, limits, prose, shellcheck; clang, clang-tidy, cppcheck of what was changed (ALL=1: of everything)
+lint: $(PROTO).h ## format, layers, limits, prose, shellcheck; clang, clang-tidy, cppcheck of what was changed (ALL=1: of everything)
 	@LINT_CFLAGS='$(LINT_CFLAGS)' LINT_ALL='$(ALL)' e2e/tools/lint.sh
 
 .PHONY: deps

@@ -22,7 +22,7 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$HERE/versions.sh"
 
 BUILD_PACKAGES=(gcc libc6-dev make pkg-config git libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
-    libcjson-dev libyaml-dev libmosquitto-dev libsqlite3-dev check ccache mold python3 python3-yaml)
+    libcjson-dev libyaml-dev libmosquitto-dev libprotobuf-c-dev protobuf-c-compiler libsqlite3-dev check ccache mold python3 python3-yaml)
 LINT_PACKAGES=(clang libclang-rt-dev clang-format clang-tidy codespell cppcheck pmccabe shellcheck)
 RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl tzdata python3 python3-venv util-linux procps
     coreutils ca-certificates)

@@ -110,7 +110,7 @@ int grpc_call(struct arena *arena, const struct grpc_target *target, const char 
         .url = arena_printf(arena, "%s%s", target->url, method),
         .body = frame_of(arena, request),
         .body_len = PREFIX_LEN + request->len,
-        .max_reply = PREFIX_LEN + GRPC_MAX_MESSAGE,
+        .max_reply = PREFIX_LEN + target->max_message,
         .timeout_ms = target->timeout_s * 1000,
         .headers = headers,
         .max_headers = MAX_HEADERS,

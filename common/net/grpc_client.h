@@ -22,6 +22,7 @@ struct grpc_target {
     const char *ca_file;           /* NULL: the system's authorities */
     struct http_client_pool *pool; /* NULL: that of all */
     uint32_t timeout_s;            /* of a call; at least 1 */
+    size_t max_message;            /* of the server; at most GRPC_MAX_MESSAGE */
 };
 
 struct grpc_message {
@@ -29,7 +30,6 @@ struct grpc_message {
     size_t len;
 };
 
-/* A larger message, of the server too, is refused. */
 #define GRPC_MAX_MESSAGE (4u << 20)
 /* Of the server's text for a status. */
 #define GRPC_MAX_TEXT 1024

@@ -130,6 +130,7 @@ static int call(uint32_t timeout_s, struct grpc_reply *ret, struct error *err)
     const struct grpc_target target = {
         .url = arena_printf(arena, "http://127.0.0.1:%d", h2_server_port(server)),
         .timeout_s = timeout_s,
+        .max_message = GRPC_MAX_MESSAGE,
     };
     const struct grpc_message request = { "job", 3 };
 

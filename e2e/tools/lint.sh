@@ -45,7 +45,7 @@ controller/blobs      common/base/ common/json/ common/api/names.h common/kube/ 
 controller/coordinator common/base/ common/kube/object.h common/net/http_server.h common/runtime/metrics.h controller/module/ controller/shared/options.h
 controller/proplet    common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
 controller/task       common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
-controller/<kind>     common/base/ common/json/ common/api/ common/view/ common/schema/embedded.h common/kube/ common/runtime/ common/net/http_client.h common/net/http_server.h controller/module/ controller/blobs/ controller/coordinator/ controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
+controller/<kind>     common/base/ common/json/ common/api/ common/view/ common/schema/embedded.h common/kube/ common/runtime/ common/net/grpc_client.h common/net/http_client.h common/net/http_server.h controller/module/ controller/blobs/ controller/coordinator/ controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
 controller/process    common/base/ common/kube/ common/runtime/ common/api/names.h certs/ controller/module/ controller/cache/catch_up.h controller/shared/options.h
 controller            common/base/ common/json/ common/runtime/program.h controller/process/
 webhook               common/base/ common/json/ common/schema/ common/net/ common/api/ common/kube/object.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
@@ -81,6 +81,7 @@ readonly LIBRARIES='
 #include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]|bench/fleet/links\.c
 #include.<yaml\.h>                     common/json/yaml\.c
 #include.<openssl/                     common/base/(certificate|digest)\.c|common/net/mqtt_(connect|serve|tls)\.c|certs/.*
+#include.<vmafx\.pb-c\.h>              controller/vmafx/vmafx_getjob\.c
 #include.<check\.h>                    none
 cJSON_GetObjectItem                    common/json/.*
 '
