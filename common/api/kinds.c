@@ -64,3 +64,14 @@ const struct kube_kind KIND_FEDERATEDJOB =
     OWN_KIND("FederatedJob", "federatedjobs", TEXTS_OF_TRAINING);
 const struct kube_kind KIND_TRAININGROUND =
     OWN_KIND("TrainingRound", "trainingrounds", TEXTS_OF_TRAINING);
+
+#define VMAFX_KIND(kind_name, plural_name)                                                         \
+    {                                                                                              \
+        .group = VMAFX_GROUP, .version = "v1", .kind = (kind_name), .plural = (plural_name),       \
+        .namespaced = true, .texts = TEXTS_OF_ALL                                                  \
+    }
+
+const struct kube_kind KIND_VMAFXJOB = VMAFX_KIND("VmafxJob", "vmafxjobs");
+const struct kube_kind KIND_VMAFXNODE = VMAFX_KIND("VmafxNode", "vmafxnodes");
+const struct kube_kind KIND_VMAFXMODELTRAINING =
+    VMAFX_KIND("VmafxModelTraining", "vmafxmodeltrainings");

@@ -11,6 +11,7 @@
 
 #define API_GROUP "propeller.propeller.abstractmachines.fr"
 #define API_VERSION API_GROUP "/v1"
+#define VMAFX_GROUP "vmafx.dev"
 
 #define FINALIZER_TASK API_GROUP "/task-finalizer"
 #define FINALIZER_PROPLET API_GROUP "/finalizer"
