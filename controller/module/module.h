@@ -64,11 +64,17 @@ typedef void last_turn_fn(void *ctx, const struct kube_name *name);
  *  1. The caches and queues of all modules exist before the first create.
  *  2. create, start, started_leading and stopping run in the order of the list, destroy in the
  *     reverse order.
+ *  3. Of a module that is not turned on only the flags exist.
  */
 struct module {
     const char
         *name; /* in --workers, metrics and logs; the ServiceAccount is "<name>-controller" */
     const struct kube_kind *kind;
+    /* "vmafx": the flag --enable-vmafx turns the module on, and nothing asks for its kinds without it. The caches of
+     * all modules of an extension have a watch loop of their own, whose state is a line of this name in
+     * /readyz?verbose. They hold up nothing: started_leading and reconcile may find them incomplete.
+     * NULL: the module is always on. */
+    const char *extension;
     unsigned workers;                    /* parallel reconciles without --workers */
     const struct module_flags *flags;    /* NULL: none */
     const struct module_cache *caches;   /* an entry without a kind ends it; NULL: none */

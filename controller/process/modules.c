@@ -1,15 +1,25 @@
 #include "controller/process/modules.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/alloc.h"
+#include "common/base/str.h"
 #include "controller/shared/options.h"
 
 #define MAX_CACHES 32
+#define MAX_EXTENSIONS 4
+
+struct extension {
+    const char *name;
+    struct watch_loop *watches;
+    const struct modules *modules;
+};
 
 struct cache {
+    const struct extension *extension; /* NULL: of a module that is always on */
     const struct kube_kind *kind;
     struct informer *informer;
     const struct module_census *census; /* NULL: not counted */
@@ -24,9 +34,11 @@ struct open_module {
 };
 
 struct modules {
+    struct extension extensions[MAX_EXTENSIONS];
+    size_t extension_count;
     struct cache caches[MAX_CACHES];
     size_t cache_count;
-    struct open_module items[MODULES_MAX]; /* in the order of MODULES */
+    struct open_module items[MODULES_MAX]; /* those that are on, in the order of MODULES */
     size_t len;
     size_t created; /* the first ones of them */
 };
@@ -71,8 +83,29 @@ void modules_report_counts(struct modules *modules)
     }
 }
 
+/* NULL: the module is no part of one. */
+static const struct extension *extension_of(struct modules *modules, const struct module *module,
+                                            struct kube_config *config)
+{
+    struct extension *extension = modules->extensions;
+
+    if (!module->extension)
+        return NULL;
+    for (; extension < modules->extensions + modules->extension_count; extension++) {
+        if (str_equal(extension->name, module->extension))
+            return extension;
+    }
+    assert(modules->extension_count < MAX_EXTENSIONS);
+    modules->extension_count++;
+    *extension = (struct extension){ .name = module->extension,
+                                     .watches = watch_loop_create(config),
+                                     .modules = modules };
+    return extension;
+}
+
 static void add_cache(struct modules *modules, const struct module_cache *cache,
-                      const struct str_list *namespaces, struct watch_loop *watches)
+                      const struct str_list *namespaces, struct watch_loop *watches,
+                      const struct extension *extension)
 {
     struct cache *shared = find_cache(modules, cache->watch.kind);
 
@@ -80,8 +113,9 @@ static void add_cache(struct modules *modules, const struct module_cache *cache,
         assert(modules->cache_count < MAX_CACHES);
         shared = &modules->caches[modules->cache_count++];
         shared->kind = cache->watch.kind;
-        shared->informer =
-            informer_create_in(watches, &cache->watch, namespaces->items, namespaces->len);
+        shared->extension = extension;
+        shared->informer = informer_create_in(extension ? extension->watches : watches,
+                                              &cache->watch, namespaces->items, namespaces->len);
     }
     if (cache->add_indexes)
         cache->add_indexes(informer_store(shared->informer));
@@ -94,34 +128,84 @@ static int reconcile(void *self, struct reconcile *rc, struct error *err)
     return item->module->reconcile(item->self, rc, err);
 }
 
+/* index: in MODULES. */
+static void add_module(struct modules *modules, const struct module_host *host, size_t index,
+                       struct watch_loop *watches, const struct identities *identities)
+{
+    const struct module *module = MODULES[index];
+    const struct module_cache *cache = module->caches;
+    const struct extension *extension = extension_of(modules, module, host->config);
+    struct open_module *item = &modules->items[modules->len++];
+
+    item->module = module;
+    for (; cache && cache->watch.kind; cache++)
+        add_cache(modules, cache, &host->settings->namespaces, watches, extension);
+    if (module->census)
+        take_census(find_cache(modules, module->kind), module->census);
+    if (!module->reconcile)
+        return;
+
+    const struct controller_options options = { .name = module->name,
+                                                .self = item,
+                                                .reconcile = reconcile,
+                                                .workers = host->settings->workers_of[index] };
+    item->client = identities_client(identities, module->name);
+    item->controller = controller_create(&options, item->client,
+                                         identities_events(identities, module->name), host->clock);
+}
+
 struct modules *modules_create(const struct module_host *host, struct watch_loop *watches,
                                const struct identities *identities)
 {
     struct modules *modules = xcalloc(1, sizeof(*modules));
 
-    for (; MODULES[modules->len]; modules->len++) {
-        const struct module *module = MODULES[modules->len];
-        const struct module_cache *cache = module->caches;
-        struct open_module *item = &modules->items[modules->len];
-
-        item->module = module;
-        for (; cache && cache->watch.kind; cache++)
-            add_cache(modules, cache, &host->settings->namespaces, watches);
-        if (module->census)
-            take_census(find_cache(modules, module->kind), module->census);
-        if (!module->reconcile)
-            continue;
-
-        const struct controller_options options = { .name = module->name,
-                                                    .self = item,
-                                                    .reconcile = reconcile,
-                                                    .workers =
-                                                        host->settings->workers_of[modules->len] };
-        item->client = identities_client(identities, module->name);
-        item->controller = controller_create(
-            &options, item->client, identities_events(identities, module->name), host->clock);
+    for (size_t i = 0; MODULES[i]; i++) {
+        if (host->settings->is_on[i])
+            add_module(modules, host, i, watches, identities);
     }
     return modules;
+}
+
+static int start_extension(void *self, struct error *err)
+{
+    return watch_loop_start(((const struct extension *)self)->watches, err);
+}
+
+static void join_extension(void *self)
+{
+    watch_loop_stop(((const struct extension *)self)->watches);
+}
+
+static int check_extension(void *ctx, char *why, size_t size)
+{
+    const struct extension *extension = ctx;
+    const struct modules *modules = extension->modules;
+
+    if (watch_loop_problem(extension->watches, why, size))
+        return HEALTH_REMARK;
+    for (size_t i = 0; i < modules->cache_count; i++) {
+        if (modules->caches[i].extension == extension &&
+            !informer_synced(modules->caches[i].informer)) {
+            (void)snprintf(why, size, "first list not complete");
+            return HEALTH_REMARK;
+        }
+    }
+    return 1;
+}
+
+void modules_add_extensions(struct module_host *host)
+{
+    for (size_t i = 0; i < host->modules->extension_count; i++) {
+        struct extension *extension = &host->modules->extensions[i];
+        const struct runnable watches = { .name = extension->name,
+                                          .group = RUN_CACHES,
+                                          .self = extension,
+                                          .start = start_extension,
+                                          .join = join_extension };
+
+        manager_add(host->manager, &watches);
+        health_add_check(host->health, extension->name, check_extension, extension);
+    }
 }
 
 /* NULL: no module reconciles this kind. */
@@ -176,6 +260,8 @@ void modules_destroy(struct modules *modules)
         if (item->module->destroy)
             item->module->destroy(item->self);
     }
+    for (size_t i = 0; i < modules->extension_count; i++)
+        watch_loop_destroy(modules->extensions[i].watches);
     for (size_t i = 0; i < modules->cache_count; i++) {
         informer_destroy(modules->caches[i].informer);
         free(modules->caches[i].reported);
@@ -186,7 +272,7 @@ void modules_destroy(struct modules *modules)
 bool modules_all_caches(const struct modules *modules, bool (*is)(struct informer *informer))
 {
     for (size_t i = 0; i < modules->cache_count; i++) {
-        if (!is(modules->caches[i].informer))
+        if (!modules->caches[i].extension && !is(modules->caches[i].informer))
             return false;
     }
     return true;

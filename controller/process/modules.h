@@ -5,9 +5,11 @@
 #include "controller/module/module.h"
 #include "controller/process/identities.h"
 
-/* The caches of MODULES, and controllers whose queues nothing fills yet. */
+/* The caches of the MODULES that are turned on, and controllers whose queues nothing fills yet. */
 struct modules *modules_create(const struct module_host *host, struct watch_loop *watches,
                                const struct identities *identities);
+/* Adds the watch loops of extensions to host->manager and host->health. */
+void modules_add_extensions(struct module_host *host);
 /* Creates host->modules in the order of MODULES; then their sources are subscribed to. < 0: the start-up
  * input is unusable. */
 int modules_open(struct module_host *host, struct error *err) MUST_CHECK;
@@ -17,6 +19,7 @@ void modules_destroy(struct modules *modules);
 /* Sets the gauges of caches whose counts have changed. One thread at a time. */
 void modules_report_counts(struct modules *modules);
 
+/* But for those of extensions. */
 bool modules_all_caches(const struct modules *modules, bool (*is)(struct informer *informer));
 
 /* This replica leads: informs the modules, and starts their controllers. */

@@ -349,7 +349,7 @@ static int make_clients(struct process *process, struct error *err)
     };
     process->identities = identities_create(&options);
     for (size_t i = 0; MODULES[i] && r == 0; i++) {
-        if (MODULES[i]->reconcile)
+        if (MODULES[i]->reconcile && process->settings.is_on[i])
             r = identities_add(process->identities, MODULES[i]->name, true, err);
     }
     return r < 0 ? r : identities_add(process->identities, CERTIFICATE, false, err);
@@ -376,6 +376,7 @@ int process_create(struct process *process, struct error *err)
     process->watches = watch_loop_create(process->config);
     host->modules = modules_create(host, process->watches, process->identities);
     add_runnables(process);
+    modules_add_extensions(host);
     r = modules_open(host, err);
     if (r == 0)
         r = make_certificates(process, err);

@@ -1,5 +1,6 @@
 #include "controller/shared/options.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdalign.h>
 #include <stddef.h>
@@ -303,6 +304,22 @@ static void collect_flags(struct arena *arena, struct flags *ret)
     }
 }
 
+/* The value of --enable-<extension>. */
+static bool is_on(const struct flags *flags, const char *block, const char *extension)
+{
+    static const char PREFIX[] = "enable-";
+
+    for (size_t i = 0; i < flags->len; i++) {
+        const struct option *option = &flags->table[i];
+
+        if (str_has_prefix(option->name, PREFIX) &&
+            str_equal(option->name + strlen(PREFIX), extension))
+            return *(const bool *)(block + option->offset);
+    }
+    assert(!extension); /* its modules have no such flag */
+    return true;
+}
+
 static int check_modules(const struct controller_settings *settings, struct error *err)
 {
     int r = 0;
@@ -335,8 +352,10 @@ int controller_options_parse(struct arena *arena, int argc, char *const *argv,
         return r;
 
     memcpy(ret, block, sizeof(*ret));
-    for (size_t i = 0; MODULES[i]; i++)
+    for (size_t i = 0; MODULES[i]; i++) {
         ret->flags_of[i] = flags.offset_of[i] ? block + flags.offset_of[i] : NULL;
+        ret->is_on[i] = is_on(&flags, block, MODULES[i]->extension);
+    }
     r = parse_workers(arena, ret, err);
     if (r < 0)
         return r;

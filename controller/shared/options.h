@@ -54,9 +54,11 @@ struct controller_settings {
     bool manage_certificates;
     struct cert_settings certificates;
 
-    /* In the order of MODULES: parsed from workers, and the structs of their own flags (NULL: none). */
+    /* In the order of MODULES: parsed from workers, the structs of their own flags (NULL: none), and whether the
+     * module is turned on. */
     unsigned workers_of[MODULES_MAX];
     const void *flags_of[MODULES_MAX];
+    bool is_on[MODULES_MAX];
 };
 
 /* As options_parse: 1 for --help and --version; ERROR_INVALID names the flag. */
