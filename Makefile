@@ -111,7 +111,7 @@ $(OUT)/version: FORCE
 FORCE:
 
 # Hold these files.
-$(OUT)/common/schema/crds.o: $(wildcard crds/*.yaml)
+$(OUT)/common/schema/crds.o: $(wildcard crds/*.yaml crds/*/*.yaml)
 $(OUT)/standalone/schema/bundle.o: build/documents
 $(OUT)/plugin/commands/explain.o: build/explain.json
 $(OUT)/controller/page/files.o: $(wildcard controller/page/client/*) $(wildcard controller/page/vendor/*)
@@ -124,7 +124,7 @@ $(OUT)/controller/vmafx/vmafx_getjob.o: $(PROTO).h
 
 # What propeller-standalone serves as bytes, the same in all flavours; whole or not there.
 build/documents: standalone/schema/documents.py standalone/schema/kinds.yaml standalone/schema/builtin.json \
-                 crds/crds.def $(wildcard crds/*.yaml)
+                 crds/crds.def $(wildcard crds/*.yaml crds/*/*.yaml)
 	@mkdir -p $(@D)
 	@echo "  GEN     $@"
 	@python3 -B $< >$@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
@@ -204,12 +204,12 @@ PROGRAMS = $(if $(TEST),$(or $(strip $(chosen)),$(error no unit test is called '
 QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% digest fake_api grpc% http% json% k% l% map mailbox \
     mqtt% name% o% pa% quantity s% timezone token% transport% watch% workqueue yaml% zone) \
     $(addprefix controller/tests/test_,bridge_messages checkpoint_query checkpoints coordinator device_m% device_replay fl_% messages model_s% payload \
-    training_update update_mail) webhook/tests/test_hostile webhook/tests/test_re% webhook/tests/test_serving \
+    training_update update_mail vmafx_getjob vmafx_reconcilers) webhook/tests/test_hostile webhook/tests/test_re% webhook/tests/test_serving \
     $(addprefix certs/tests/test_,cert_make cert_plan certgen) $(addprefix standalone/tests/test_,answers api_calls api_watch \
     documents kv% patches seats server),$(filter $t,$(TEST_SRC:%.c=%)))
 # More than one thread works on the same data.
 QUICK_tsan := $(foreach t,$(addprefix common/tests/test_,controller elector% events http_% informer mailbox manager metrics \
-    mqtt mqtt_settle store% thread watch_loop workqueue%) $(addprefix controller/tests/test_,bridge% coordinator process \
+    mqtt mqtt_settle store% thread watch_loop workqueue%) $(addprefix controller/tests/test_,bridge% coordinator process vmafx_reconcilers \
     update_mail) webhook/tests/test_serving $(addprefix standalone/tests/test_,api_turns api_watch collector kv_watch \
     kv_reader in_process server),$(filter $t,$(TEST_SRC:%.c=%)))
 QUICK_PROGRAMS := $(if $(filter plain,$(FLAVOUR)),$(TESTS),$(sort $(QUICK_$(FLAVOUR):%=$(OUT)/%)) $(if $(filter asan,$(FLAVOUR)),$(FUZZERS)))

@@ -13,6 +13,9 @@
     MODULE(PROPELLERJOB)                                                                           \
     MODULE(FEDERATEDJOB)                                                                           \
     MODULE(TRAININGROUND)                                                                          \
+    MODULE(VMAFXJOB)                                                                               \
+    MODULE(VMAFXNODE)                                                                              \
+    MODULE(VMAFXMODELTRAINING)                                                                     \
     MODULE(PAGE)
 
 #define DECLARE(name) extern const struct module name##_MODULE;

@@ -4,6 +4,7 @@
 
 #include "common/base/str.h"
 #include "common/tests/suite.h"
+#include "controller/vmafx/vmafx.h"
 
 #define MAX_ARGS 8
 #define DAY_MS INT64_C(86400000)
@@ -49,13 +50,18 @@ static void expect_parsed(const char *args)
     ck_assert_msg(r == 0, "%s: %s", args, err.message);
 }
 
-static unsigned workers_of(const struct controller_settings *of, const char *name)
+static size_t index_of(const char *name)
 {
     size_t i = 0;
 
     while (!str_equal(MODULES[i]->name, name))
         i++;
-    return of->workers_of[i];
+    return i;
+}
+
+static unsigned workers_of(const struct controller_settings *of, const char *name)
+{
+    return of->workers_of[index_of(name)];
 }
 
 TEST(defaults_are_those_of_the_specification)
@@ -166,6 +172,49 @@ TEST_EACH(workers_are_given_by_kind, WORKERS)
                       WORKERS[_i].proplet ? WORKERS[_i].proplet : workers_of(&defaults, "proplet"));
 }
 
+TEST(extensions_are_off_until_their_flag_turns_them_on)
+{
+    expect_parsed("");
+    ck_assert(settings.is_on[index_of("task")]);
+    ck_assert(!settings.is_on[index_of("vmafxjob")]);
+    settings = (struct controller_settings){ 0 };
+    expect_parsed("--enable-vmafx");
+    ck_assert(settings.is_on[index_of("task")]);
+    ck_assert(settings.is_on[index_of("vmafxjob")] && settings.is_on[index_of("vmafxnode")] &&
+              settings.is_on[index_of("vmafxmodeltraining")]);
+}
+
+static const struct vmafx_flags *vmafx_flags(void)
+{
+    return settings.flags_of[index_of("vmafxjob")];
+}
+
+TEST(addresses_of_vmafx_are_those_of_its_services)
+{
+    expect_parsed("");
+    ck_assert_str_eq(vmafx_flags()->grpc_address,
+                     "vmafx-controller.{namespace}.svc.cluster.local:9090");
+    ck_assert_str_eq(vmafx_flags()->http_address,
+                     "http://vmafx-controller.{namespace}.svc.cluster.local:8080");
+    ck_assert_str_eq(vmafx_flags()->trainer_url,
+                     "http://vmafx-trainer-{name}.{namespace}.svc.cluster.local:9091/status");
+    ck_assert_ptr_null(vmafx_flags()->ca_file);
+}
+
+TEST(addresses_of_vmafx_are_read_from_its_own_variables)
+{
+    setenv("VMAFX_CONTROLLER_GRPC_ADDR", "https://vmafx:443", 1);
+    setenv("VMAFX_CONTROLLER_HTTP_ADDR", "http://vmafx", 1);
+    expect_parsed("");
+    ck_assert_str_eq(vmafx_flags()->grpc_address, "https://vmafx:443");
+    ck_assert_str_eq(vmafx_flags()->http_address, "http://vmafx");
+}
+
+#define KINDS                                                                                      \
+    "proplet, task, checkpoint, propellerjob, federatedjob, traininground, vmafxjob, vmafxnode, "  \
+    "vmafxmodeltraining"
+#define GRPC_ADDRESS "--vmafx-controller-grpc-address: must be HOST:PORT or https://HOST:PORT"
+
 /* What cannot be used, and what the one line on standard error begins with. */
 static const struct {
     const char *args;
@@ -242,14 +291,18 @@ static const struct {
     { "--workers task=1x", "--workers: 'task=1x' is not KIND=N with N from 1 to 64" },
     { "--workers task=00000000001",
       "--workers: 'task=00000000001' is not KIND=N with N from 1 to 64" },
-    { "--workers =4", "--workers: no kind '' (allowed: proplet, task, checkpoint, propellerjob, "
-                      "federatedjob, traininground)" },
-    { "--workers tasks=4",
-      "--workers: no kind 'tasks' (allowed: proplet, task, checkpoint, propellerjob, "
-      "federatedjob, traininground)" },
-    { "--workers tas=4",
-      "--workers: no kind 'tas' (allowed: proplet, task, checkpoint, propellerjob, "
-      "federatedjob, traininground)" },
+    { "--workers =4", "--workers: no kind '' (allowed: " KINDS ")" },
+    { "--workers tasks=4", "--workers: no kind 'tasks' (allowed: " KINDS ")" },
+    { "--workers tas=4", "--workers: no kind 'tas' (allowed: " KINDS ")" },
+    { "--vmafx-controller-grpc-address=", GRPC_ADDRESS },
+    { "--vmafx-controller-grpc-address http://vmafx:9090", GRPC_ADDRESS },
+    { "--vmafx-controller-grpc-address https://vmafx:443/", GRPC_ADDRESS },
+    { "--vmafx-controller-http-address vmafx:8080",
+      "--vmafx-controller-http-address: must begin with http:// or https://" },
+    { "--vmafx-controller-http-address http://vmafx:8080/",
+      "--vmafx-controller-http-address: must begin with http:// or https://" },
+    { "--vmafx-trainer-url trainer/status",
+      "--vmafx-trainer-url: must begin with http:// or https://" },
     { "--workers ,task=1", "--workers: '' is not KIND=N with N from 1 to 64" },
 };
 

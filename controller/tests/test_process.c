@@ -80,6 +80,11 @@ static void set_up(void)
     set_up_with("--kube-api-qps=0", "--kube-api-burst=30"); /* no limit */
 }
 
+static void set_up_extended(void)
+{
+    set_up_with("--enable-vmafx", "--kube-api-burst=30");
+}
+
 /* Two at once, and no third one for a quarter of an hour. */
 static void set_up_limited(void)
 {
@@ -253,6 +258,36 @@ TEST(gauges_count_the_objects_of_the_caches)
         informer_store(module_host_informer(&process.host, &KIND_PROPELLERJOB)), &job, "11"));
     modules_report_counts(process.host.modules);
     ck_metric("propeller_jobs{kind=\"PropellerJob\",phase=\"Failed\"} 0");
+}
+
+TEST_GROUP("extended", set_up_extended, tear_down);
+
+static size_t caches_seen;
+
+static bool count_cache(struct informer *informer UNUSED)
+{
+    caches_seen++;
+    return true;
+}
+
+TEST(extension_without_its_crds_holds_up_nothing)
+{
+    struct watch_loop *loop = process.watches;
+    struct error err = { 0 };
+
+    tiny_server_answer(server, "limit=500", 200,
+                       "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
+    tiny_server_answer(server, "/vmafx.dev/", 404, "{}");
+    tiny_server_answer(server, "watch=true", 200, "");
+    ck_assert_int_eq(watch_loop_start(loop, &err), 0);
+    for (int i = 0; !modules_all_caches(process.host.modules, informer_synced); i++) {
+        ck_assert_int_lt(i, MAX_POLLS);
+        (void)poll(NULL, 0, 10);
+    }
+    ck_assert(modules_all_caches(process.host.modules, count_cache));
+    ck_assert_uint_ge(caches_seen, 5);
+    ck_assert(!informer_synced(module_host_informer(&process.host, &KIND_VMAFXJOB)));
+    watch_loop_stop(loop);
 }
 
 TEST_GROUP("limited", set_up_limited, tear_down);
