@@ -22,6 +22,7 @@ struct admission_settings {
     size_t max_inline_wasm;                /* 0: the schema's limit */
     const char *zoneinfo;                  /* NULL: the system's */
     const struct admission_policy *policy; /* NULL: allows everything */
+    bool has_vmafx;                        /* kinds of the extension "vmafx" are served, too */
 };
 
 struct admission_answer {

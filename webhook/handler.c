@@ -88,10 +88,19 @@ static void answer(struct arena *arena, const struct admission_hook *hook,
         review(arena, hook, settings, request, ret);
 }
 
+/* NULL: nothing is served there. */
+static const struct admission_hook *find_hook(const struct admission_settings *settings,
+                                              const char *path)
+{
+    const struct admission_hook *hook = admission_hook_find(path);
+
+    return hook && hook->admission->extension && !settings->has_vmafx ? NULL : hook;
+}
+
 void admission_handle(void *ctx, struct arena *arena, const struct http_server_request *request,
                       struct http_server_reply *ret)
 {
-    const struct admission_hook *hook = admission_hook_find(request->path);
+    const struct admission_hook *hook = find_hook(ctx, request->path);
     const char *path = hook ? hook->path : "other";
     int64_t start_ns = now_ns();
     char code[16];

@@ -21,6 +21,8 @@ static const struct option OPTIONS[] = {
     { OPTION("max-inline-wasm", OPTION_INT, max_inline_wasm, TEXT(VALIDATE_MAX_INLINE_WASM)),
       .min = 1, .max = VALIDATE_MAX_INLINE_WASM,
       .help = "maximum length of spec.file of a Task, in base64 characters" },
+    { OPTION("enable-vmafx", OPTION_BOOL, enable_vmafx, "false"),
+      .help = "validate VmafxJobs and VmafxNodes, too; requires the entries of config/vmafx" },
     { OPTION("workers", OPTION_INT, workers, "2"), .min = 1, .max = 64,
       .help = "number of threads that answer reviews" },
     { OPTION("request-timeout", OPTION_DURATION, request_timeout_ms, "10s"), .min = 1000,

@@ -13,6 +13,7 @@ struct webhook_settings {
     const char *health_address;
     int64_t max_connections;
     int64_t max_inline_wasm;
+    bool enable_vmafx;
     int64_t workers;
     int64_t request_timeout_ms;
     struct admission_policy policy;

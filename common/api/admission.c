@@ -6,11 +6,13 @@
 #include "common/schema/crds.h"
 
 const struct admission ADMISSION[] = {
-    { &KIND_TASK, task_default, task_validate, task_validate_status },
-    { &KIND_PROPLET, proplet_default, proplet_validate, NULL },
-    { &KIND_PROPELLERJOB, propellerjob_default, propellerjob_validate, NULL },
-    { &KIND_FEDERATEDJOB, federatedjob_default, federatedjob_validate, NULL },
-    { &KIND_TRAININGROUND, NULL, traininground_validate, NULL },
+    { &KIND_TASK, task_default, task_validate, task_validate_status, NULL },
+    { &KIND_PROPLET, proplet_default, proplet_validate, NULL, NULL },
+    { &KIND_PROPELLERJOB, propellerjob_default, propellerjob_validate, NULL, NULL },
+    { &KIND_FEDERATEDJOB, federatedjob_default, federatedjob_validate, NULL, NULL },
+    { &KIND_TRAININGROUND, NULL, traininground_validate, NULL, NULL },
+    { &KIND_VMAFXJOB, NULL, vmafxjob_validate, NULL, "vmafx" },
+    { &KIND_VMAFXNODE, NULL, NULL, NULL, "vmafx" },
     { .kind = NULL },
 };
 
@@ -46,6 +48,6 @@ void admission_validate(const struct admission *admission, const struct schema *
         field_error_plain(validation->errors, FIELD_ERROR_REQUIRED, "spec", NULL);
     else
         schema_validate_part(schema, "spec", spec, &manners, validation->errors);
-    if (!field_errors_count(validation->errors))
+    if (!field_errors_count(validation->errors) && admission->validate)
         admission->validate(validation);
 }

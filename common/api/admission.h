@@ -8,9 +8,10 @@
 
 struct admission {
     const struct kube_kind *kind;
-    default_fn *apply_defaults; /* NULL: the kind has no defaults beyond its schema */
-    validate_fn *validate;
+    default_fn *apply_defaults;   /* NULL: the kind has no defaults beyond its schema */
+    validate_fn *validate;        /* NULL: the kind has no rules beyond its schema */
     validate_fn *validate_status; /* NULL: a write of the status is not looked at */
+    const char *extension; /* the webhook serves the kind with --enable-<extension>; NULL: always */
 };
 
 extern const struct admission ADMISSION[]; /* one line a kind; ended by one without a kind */

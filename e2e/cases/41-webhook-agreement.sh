@@ -12,27 +12,28 @@ case_needs_kubernetes "asks a webhook"
 # ---- schemas that take anything, and the real ones ----
 
 crds_loose() {
-    k create --dry-run=client -o json -f "$ROOT/crds" |
+    k create --dry-run=client -o json -f "$ROOT/crds" -f "$ROOT/crds/vmafx" |
         jq '.spec.versions[].schema.openAPIV3Schema =
             { type: "object", "x-kubernetes-preserve-unknown-fields": true }' |
         k apply --server-side --force-conflicts -f - >/dev/null
     wait_for 30 "the schemas to take anything" schemas_take_anything
 }
 crds_strict() {
-    k apply --server-side --force-conflicts -f "$ROOT/crds" >/dev/null
+    k apply --server-side --force-conflicts -f "$ROOT/crds" -f "$ROOT/crds/vmafx" >/dev/null
     wait_for 30 "the schemas to be what they were" schemas_are_strict
 }
 # Where the webhook is not asked.
 nonsense() {
     local kind
-    for kind in Task Proplet PropellerJob FederatedJob TrainingRound; do
+    for kind in Task Proplet PropellerJob FederatedJob TrainingRound VmafxJob VmafxNode VmafxModelTraining; do
         jq -n --arg api "$API" --arg kind "$kind" \
-            '{apiVersion: $api, kind: $kind, metadata: {name: "nonsense"}, spec: {}}' |
+            '{apiVersion: (if $kind | startswith("Vmafx") then "vmafx.dev/v1" else $api end), kind: $kind,
+                metadata: {name: "nonsense"}, spec: {}}' |
             k create --namespace default --dry-run=server -o name -f - 2>&1 || true
     done
 }
 schemas_take_anything() { ! nonsense | grep 'is invalid'; }
-schemas_are_strict() { (($(nonsense | tee /dev/stderr | grep -c 'is invalid') == 5)); }
+schemas_are_strict() { (($(nonsense | tee /dev/stderr | grep -c 'is invalid') == 8)); }
 
 # Objects that the real schemas would not let go of go before these come back.
 agreement_end() {
@@ -55,7 +56,7 @@ replay() {
 # Manifests that are in use are taken as they are; ours without a warning.
 samples_are_accepted() {
     local said
-    said=$(kn apply --dry-run=server --warnings-as-errors -f "$ROOT/config/samples" 2>&1) ||
+    said=$(kn apply --dry-run=server --warnings-as-errors -f "$ROOT/config/samples" -f "$ROOT/config/samples/vmafx" 2>&1) ||
         fail "a sample is refused: $said"
     said=$(kn apply --dry-run=server -f "$(samples_of_others)" 2>&1) ||
         fail "a manifest for the Go operator is refused: $said"

@@ -29,7 +29,7 @@ webhook_start() {
     wait_for 30 "the webhook to be ready" webhook_ready
 }
 webhook_spawn() {
-    spawn "$WEBHOOK_NAME" "$WEBHOOK_BIN" --port "$WEBHOOK_PORT" --cert-dir "$WEBHOOK_CERTS" \
+    spawn "$WEBHOOK_NAME" "$WEBHOOK_BIN" --enable-vmafx --port "$WEBHOOK_PORT" --cert-dir "$WEBHOOK_CERTS" \
         --health-probe-bind-address "127.0.0.1:$WEBHOOK_HEALTH_PORT" \
         --metrics-bind-address "127.0.0.1:$WEBHOOK_METRICS_PORT" "$@"
 }
@@ -93,10 +93,13 @@ webhook_mount() {
         "$WEBHOOK-cert" "$WEBHOOK_CERTS" "${1:-0}"
 }
 
-# webhook_configurations [CA-FILE]: config/webhook's, for this case's namespace and port
+# webhook_configurations [CA-FILE]: config/webhook's with the entries of config/vmafx, for this case's namespace and port
 webhook_configurations() {
-    k create --dry-run=client -o json -f "$ROOT/config/webhook/mutating.yaml" \
-        -f "$ROOT/config/webhook/validating.yaml" |
+    {
+        k create --dry-run=client -o json -f "$ROOT/config/webhook/mutating.yaml"
+        k patch --local --type=json --patch-file "$ROOT/config/vmafx/validating.yaml" -o json \
+            -f "$ROOT/config/webhook/validating.yaml"
+    } |
         jq --arg ns "$NS" --arg service "$WEBHOOK_NS" --argjson port "$WEBHOOK_PORT" \
             --arg ca "${1:+$(base64 -w0 "$1")}" '
             .webhooks[] |= (

@@ -25,6 +25,9 @@ static const struct {
     { API_GROUP, "federatedjobs" },
     { API_GROUP, "propellerjobs" },
     { API_GROUP, "trainingrounds" },
+    { VMAFX_GROUP, "vmafxnodes" },
+    { VMAFX_GROUP, "vmafxjobs" },
+    { VMAFX_GROUP, "vmafxmodeltrainings" },
     { API_GROUP, "tasks" },
 };
 

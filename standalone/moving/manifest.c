@@ -96,6 +96,8 @@ static bool is_finished(const struct kube_kind *kind, const cJSON *object)
 {
     const char *phase = json_string(json_path(object, "status", "phase", NULL), "");
 
+    if (is_kind(kind, VMAFX_GROUP, "VmafxJob"))
+        return str_equal(phase, "Succeeded") || str_equal(phase, "Failed");
     if (!str_equal(kind->group, API_GROUP) || is_kind(kind, API_GROUP, "Proplet"))
         return false;
     if (is_kind(kind, API_GROUP, "Task"))

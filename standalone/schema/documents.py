@@ -3,7 +3,7 @@
 
     documents.py >build/documents      (from the top of the tree; the Makefile does it)
 
-Sources are crds/*.yaml, kinds.yaml and builtin.json. The output is a sequence of entries, each a line with the name
+Sources are the manifests of crds/crds.def, kinds.yaml and builtin.json. The output is a sequence of entries, each a line with the name
 of the document, a tab and its length, then the document and a NUL. standalone/schema/bundle.c reads it.
 """
 import hashlib
@@ -90,8 +90,8 @@ def read_kinds(definitions):
         kind["columns"] = [column_of(column, definitions) for column in entry["columns"]]
         served.append(kind)
     crds = HERE.parent.parent / "crds"
-    for name in re.findall(r"^CRD\((\w+)\)", (crds / "crds.def").read_text(), re.M):
-        served.append(custom_kind(yaml.load((crds / f"{name}.yaml").read_text(), Loader), definitions))
+    for folder, name in re.findall(r"^CRD(?:_IN)?\((?:(\w+), )?(\w+)\)", (crds / "crds.def").read_text(), re.M):
+        served.append(custom_kind(yaml.load((crds / folder / f"{name}.yaml").read_text(), Loader), definitions))
     served.sort(key=lambda kind: (kind["group"], kind["plural"]))
     return served, [kind_of(entry, absent=True) for entry in table["absent"]]
 

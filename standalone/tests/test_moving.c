@@ -145,6 +145,30 @@ TEST(what_has_finished_goes_along_only_when_asked_for)
     ck_assert_ptr_null(strstr(text, "observedGeneration"));
 }
 
+#define VIDEOS "/apis/vmafx.dev/v1/namespaces/default/vmafxjobs"
+
+static void make_video(const char *name, const char *phase)
+{
+    (void)ask("POST", VIDEOS,
+              arena_printf(test_arena,
+                           "{\"apiVersion\":\"vmafx.dev/v1\",\"kind\":\"VmafxJob\",\"metadata\":{"
+                           "\"name\":\"%s\"},\"spec\":{\"reference\":\"s3://a\","
+                           "\"distorted\":\"s3://b\"}}",
+                           name),
+              201);
+    (void)ask_patch(arena_printf(test_arena, VIDEOS "/%s/status", name), "merge-patch+json",
+                    arena_printf(test_arena, "{\"status\":{\"phase\":\"%s\"}}", phase), 200);
+}
+
+TEST(jobs_of_vmafx_go_along_until_they_have_finished)
+{
+    make_video("failed", "Failed");
+    make_video("running", "Running");
+    make_video("scored", "Succeeded");
+    ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)), "VmafxJob running");
+    ck_assert_str_eq(left_out(), "2 finished, 0 children, 0 deleted, 1 of the cluster");
+}
+
 TEST(one_namespace_is_itself_and_what_is_in_it)
 {
     const struct export_options one = { .ns = "n" }, none = { .ns = "nowhere" };

@@ -37,6 +37,8 @@ TEST(the_paths_are_those_of_the_api_and_no_others)
         "/validate-" PREFIX "propellerjob",
         "/validate-" PREFIX "federatedjob",
         "/validate-" PREFIX "traininground",
+        "/validate-vmafx-dev-v1-vmafxjob",
+        "/validate-vmafx-dev-v1-vmafxnode",
     };
     size_t count = 0;
 

@@ -56,6 +56,8 @@ static const struct {
       404 },
     { "POST", "/mutate-propeller-propeller-abstractmachines-fr-v1-traininground",
       "application/json", 404 },
+    { "POST", "/validate-vmafx-dev-v1-vmafxjob", "application/json", 404 }, /* without its flag */
+    { "POST", "/validate-vmafx-dev-v1-vmafxnode", "application/json", 404 },
     { "GET", "/healthz", NULL, 404 },
     { "GET", "/../etc/passwd", NULL, 404 },
 };

@@ -77,15 +77,32 @@ static const cJSON *entry_for(const cJSON *configuration, const char *path, cons
 static const struct {
     const char *file;
     const char *kind;
+    const char *patch; /* entries that an overlay adds; NULL: none */
     size_t entries;
 } CONFIGURATIONS[] = {
-    { "config/webhook/mutating.yaml", "MutatingWebhookConfiguration", 4 },
-    { "config/webhook/validating.yaml", "ValidatingWebhookConfiguration", 6 },
+    { "config/webhook/mutating.yaml", "MutatingWebhookConfiguration", NULL, 4 },
+    { "config/webhook/validating.yaml", "ValidatingWebhookConfiguration",
+      "config/vmafx/validating.yaml", 8 },
 };
+
+/* With the entries of its patch. */
+static const cJSON *configuration_of(int index)
+{
+    const char *patch = CONFIGURATIONS[index].patch;
+    cJSON *ret =
+        arena_own(arena, json_copy(parsed_yaml_file(arena, CONFIGURATIONS[index].file)), json_free);
+
+    json_for_each (operation, patch ? parsed_yaml_file(arena, patch) : NULL) {
+        ck_assert_str_eq(text_of(json_get(operation, "op")), "add");
+        ck_assert_str_eq(text_of(json_get(operation, "path")), "/webhooks/-");
+        json_add((cJSON *)json_get(ret, "webhooks"), json_copy(json_get(operation, "value")));
+    }
+    return ret;
+}
 
 TEST_EACH(the_configurations_name_every_path_with_its_resource, CONFIGURATIONS)
 {
-    const cJSON *configuration = parsed_yaml_file(arena, CONFIGURATIONS[_i].file);
+    const cJSON *configuration = configuration_of(_i);
 
     ck_assert_str_eq(text_of(json_get(configuration, "kind")), CONFIGURATIONS[_i].kind);
     ck_assert_str_eq(text_of(json_path(configuration, "metadata", "name", NULL)),
@@ -116,7 +133,7 @@ TEST_EACH(the_configurations_name_every_path_with_its_resource, CONFIGURATIONS)
 
 TEST(the_status_of_tasks_has_an_entry_that_may_fail)
 {
-    const cJSON *configuration = parsed_yaml_file(arena, CONFIGURATIONS[1].file);
+    const cJSON *configuration = configuration_of(1);
     const cJSON *entry = entry_for(
         configuration, "/validate-propeller-propeller-abstractmachines-fr-v1-task", "tasks/status");
     const cJSON *rule = json_first(json_get(entry, "rules"));
@@ -129,7 +146,7 @@ TEST(the_status_of_tasks_has_an_entry_that_may_fail)
 
 TEST_EACH(names_of_entries_differ, CONFIGURATIONS)
 {
-    const cJSON *entries = json_get(parsed_yaml_file(arena, CONFIGURATIONS[_i].file), "webhooks");
+    const cJSON *entries = json_get(configuration_of(_i), "webhooks");
 
     json_for_each (entry, entries) {
         for (const cJSON *other = entry->next; other; other = other->next)

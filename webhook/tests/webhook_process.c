@@ -35,7 +35,8 @@ static void run(struct webhook_process *process, const char *timeout)
                                  process->dir, "--request-timeout",
                                  timeout,      "--health-probe-bind-address",
                                  "0",          "--metrics-bind-address",
-                                 "0",          NULL };
+                                 "0",          "--enable-vmafx",
+                                 NULL };
 
     process->pid = process_start(argv, log);
     free(program);
