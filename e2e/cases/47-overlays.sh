@@ -14,8 +14,8 @@ build_overlay() { k kustomize "$ROOT/config/$1" >"$PART/$2.yaml" || fail "$1 can
 as_json() { k create --dry-run=client --output json -f "$1" | jq -s '{ items: map(if .kind == "List" then .items[] else . end) }'; }
 fits() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --programs "$ROOT/build/bin"; }
 
-k apply --server-side -f "$ROOT/crds/" >/dev/null
-k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
+k apply --server-side -f "$ROOT/crds/" -f "$ROOT/crds/vmafx/" >/dev/null
+k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" -f "$ROOT/crds/vmafx/" >/dev/null
 k create namespace "$SYSTEM_NS" >/dev/null
 k label namespace "$SYSTEM_NS" pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
 
@@ -38,7 +38,7 @@ for folder in "$ROOT"/config/overlays/*/; do
 done
 
 documented() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --rights "$ROOT/docs/explanation/security.md"; }
-found=$(documented <"$PART/default.json") || fail "the rights in docs/explanation/security.md: $found"
+found=$(documented <"$PART/vmafx.json") || fail "the rights in docs/explanation/security.md: $found"
 
 kinds() { jq -r '.items[].kind' "$PART/$1.json" | sort | uniq -c | sort -rn | tr -s ' \n' ' '; }
 expect_eq "cluster-wide rights with single namespaces" "propeller-edit propeller-view" \

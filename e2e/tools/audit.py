@@ -20,6 +20,7 @@ import re
 import sys
 
 GROUP = "propeller.propeller.abstractmachines.fr"
+VMAFX = "vmafx.dev"
 READS = {"get", "list", "watch"}
 
 # Who alone changes what: (API group, resource) -> ServiceAccount.
@@ -32,6 +33,9 @@ OWNERS = {
     (GROUP, "federatedjobs/status"): "federatedjob-controller",
     (GROUP, "trainingrounds"): "federatedjob-controller",
     (GROUP, "trainingrounds/status"): "traininground-controller",
+    (VMAFX, "vmafxjobs/status"): "vmafxjob-controller",
+    (VMAFX, "vmafxnodes/status"): "vmafxnode-controller",
+    (VMAFX, "vmafxmodeltrainings/status"): "vmafxmodeltraining-controller",
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "certificate-controller",
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): "certificate-controller",
     ("batch", "jobs"): "task-controller",
@@ -47,7 +51,8 @@ SHARED = {
     ("apps", "deployments"): {"proplet-controller", "task-controller"},
     ("apps", "statefulsets"): {"proplet-controller"},
     ("events.k8s.io", "events"): {"task-controller", "proplet-controller", "checkpoint-controller", "propellerjob-controller",
-                                 "federatedjob-controller", "traininground-controller"},
+                                 "federatedjob-controller", "traininground-controller", "vmafxjob-controller",
+                                 "vmafxnode-controller", "vmafxmodeltraining-controller"},
 }
 
 # Rights that a complete run does not use: "account group/resource verb" -> why they are granted.
@@ -84,6 +89,12 @@ EXPECTED_UNUSED = {
         "no request: the API server asks for it when a model is made with blockOwnerDeletion",
     "traininground-controller propeller.propeller.abstractmachines.fr/trainingrounds/finalizers update":
         "no request: the API server asks for it when a Task is made with blockOwnerDeletion",
+    "vmafxjob-controller events.k8s.io/events patch":
+        "a series: the same event of the same job twice in ten minutes, which no case provokes",
+    "vmafxnode-controller events.k8s.io/events patch":
+        "a series: the same event of the same node twice in ten minutes, which no case provokes",
+    "vmafxmodeltraining-controller events.k8s.io/events patch":
+        "a series: the same event of the same training twice in ten minutes, which no case provokes",
     "propellerjob-controller propeller.propeller.abstractmachines.fr/tasks get":
         "a Task is there that the cache does not know: a reply was lost, or the process died",
 }

@@ -102,7 +102,7 @@ def check_rights(objects):
     made = {item["metadata"]["name"] for item in objects.of("ConfigMap")}
     for kind in "Role", "ClusterRole":
         for item in objects.of(kind):
-            for rule in item["rules"]:
+            for rule in item.get("rules") or []:  # an aggregate has none of its own
                 wrong = made & set(rule.get("resourceNames", []))
                 expect(not wrong or "configmaps" in rule["resources"],
                        f"{objects.name(item)}: {rule['resources']} with the name of a ConfigMap, {wrong}")
