@@ -102,14 +102,14 @@ def main(crds, folder):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     missing, pages = [], []
-    for file in sorted(pathlib.Path(crds).glob("*.yaml")):
+    for file in sorted(pathlib.Path(crds).glob("**/*.yaml")):
         plural, page = page_of(yaml.safe_load(file.read_text(encoding="utf-8")))
         (folder / f"{plural}.md").write_text("\n".join(page.lines) + "\n", encoding="utf-8")
         missing += page.missing
         pages.append(plural)
     listed = "\n".join(pages)
     (folder / "index.md").write_text(
-        "# API\n\nThe fields of the five kinds, generated from `crds/`. `kubectl explain` shows the same texts.\n\n"
+        "# API\n\nThe fields of all kinds, generated from `crds/`. `kubectl explain` shows the same texts.\n\n"
         f"```{{toctree}}\n{listed}\n```\n", encoding="utf-8")
     for field in missing:
         print(f"api: no description: {field}", file=sys.stderr)

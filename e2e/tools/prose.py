@@ -115,9 +115,9 @@ def comment_texts(file, lines):
 
 def readers():
     """Each file that is checked, with what reads the texts in it."""
-    for pattern, reader in (*((pages, page_texts) for pages in PAGES), ("crds/*.yaml", crd_texts),
-                            ("config/samples/*.yaml", comment_texts), ("common/api/reasons.def", help_texts)):
-        yield from ((file, reader) for file in sorted(glob.glob(pattern)))
+    for pattern, reader in (*((pages, page_texts) for pages in PAGES), ("crds/**/*.yaml", crd_texts),
+                            ("config/samples/**/*.yaml", comment_texts), ("common/api/reasons.def", help_texts)):
+        yield from ((file, reader) for file in sorted(glob.glob(pattern, recursive=True)))
     for folder in SOURCES:
         for file in sorted(glob.glob(f"{folder}/**/*.[ch]", recursive=True)):
             if "/tests/" not in file:
