@@ -8,6 +8,7 @@ refused by the schema of the values.
 """
 
 import argparse
+import functools
 import json
 import pathlib
 import re
@@ -52,6 +53,10 @@ class Dumper(yaml.SafeDumper):
 Dumper.add_representer(Quoted, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
 
 
+def dump(value):
+    return yaml.dump(value, Dumper=Dumper, sort_keys=False, width=1 << 20)
+
+
 def name_of(document):
     """"KIND NAME", or "KIND NAMESPACE/NAME" outside of the namespace of the release."""
     metadata = document["metadata"]
@@ -82,7 +87,8 @@ def fits(name, patterns):
 class Template:
     """One object as a template."""
 
-    def __init__(self, document, rules):
+    def __init__(self, document, rules, others):
+        """others: the documents of a folder, by name."""
         self.document = document
         self.texts = []  # of each mark
         self.conditions = [rule["when"] for rule in rules if "when" in rule]
@@ -96,13 +102,21 @@ class Template:
                 parent[key] = self.mark(text)
             for path, text in rule.get("add", {}).items():
                 self.add(path, text)
+            for path, more in rule.get("more", {}).items():
+                self.add_more(path, others(more["folder"])[name_of(document)], more["when"])
         if self.each:
             self.document["metadata"]["namespace"] = self.mark("{{ . | quote }}")
 
-    def find(self, path):
+    def add_more(self, path, other, when):
+        parent, key = self.find(path)
+        theirs, last = self.find(path, other)
+        items = [self.texts_of(item) for item in theirs[last] if item not in parent[key]]
+        self.add(path, f"{{{{- if {when} }}}}\n{dump(items)}{{{{- end }}}}")
+
+    def find(self, path, document=None):
         """The mapping or list that has the last part of the path, and this part."""
         *parents, last = (part.replace("\\.", ".") for part in re.split(r"(?<!\\)\.", path))
-        value = self.document
+        value = document or self.document
         for part in parents:
             value = value[int(part)] if isinstance(value, list) else value.setdefault(part, {})
         return value, int(last) if isinstance(value, list) else last
@@ -135,14 +149,16 @@ class Template:
         return value.replace(NAMESPACE, self.mark(RELEASE)) if NAMESPACE in value else value
 
     def lines(self):
-        text = yaml.dump(self.texts_of(self.document), Dumper=Dumper, sort_keys=False, width=1 << 20)
-        for line in text.splitlines():
+        for line in dump(self.texts_of(self.document)).splitlines():
             added = re.fullmatch(rf"( *)(?:- )?{LINES}(\d+)zz(?:: null)?", line)
             if added:
                 for own in self.texts[int(added[2])].rstrip("\n").split("\n"):
-                    yield (added[1] if not own.startswith("{{- include") else "") + own
+                    yield (added[1] if not own.startswith("{{- include") else "") + self.filled(own)
             else:
-                yield re.sub(rf"{MARK}(\d+)zz", lambda match: self.texts[int(match[1])], line)
+                yield self.filled(line)
+
+    def filled(self, line):
+        return re.sub(rf"{MARK}(\d+)zz", lambda match: self.texts[int(match[1])], line)
 
     def text(self):
         lines = list(self.lines())
@@ -212,11 +228,16 @@ def build(table, arguments, folder):
     shutil.copytree(HERE / "templates", templates)
     shutil.copytree(ROOT / "config/metrics/dashboards", folder / "dashboards")
     used = set()
+
+    @functools.cache
+    def others(source):
+        return {name_of(document): document for document in render(arguments.kubectl, source)}
+
     for name, document in documents(table, arguments.kubectl).items():
         rules = [rule for rule in table["rules"] if re.fullmatch(rule["objects"], name)]
         used.update(id(rule) for rule in rules)
         file = re.sub(r"[ /.:]+", "-", name).lower() + ".yaml"
-        (templates / file).write_text(Template(document, rules).text(), encoding="utf-8")
+        (templates / file).write_text(Template(document, rules, others).text(), encoding="utf-8")
     unused = [rule["objects"] for rule in table["rules"] if id(rule) not in used]
     if unused:
         sys.exit(f"chart: no object for the rules {unused}")

@@ -77,6 +77,10 @@ priorityClassName: {{ . | quote }}
 {{- $_ := set $flags "coordinator-bind-address" ":8090" -}}
 {{- $_ := set $flags "coordinator-url" $url -}}
 {{- end -}}
+{{- if .Values.vmafx.enabled -}}
+{{- if .Values.rbac.namespaces }}{{ fail "vmafx.enabled: has rights in all namespaces, and rbac.namespaces names some" }}{{ end -}}
+{{- $_ := set $flags "enable-vmafx" "true" -}}
+{{- end -}}
 {{- if .Values.rbac.namespaces -}}
 {{- $_ := set $flags "namespace" (join "," .Values.rbac.namespaces) -}}
 {{- end -}}
