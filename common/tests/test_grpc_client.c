@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/tests/arena_fixture.h"
 #include "common/tests/h2_server.h"
@@ -177,4 +178,26 @@ TEST(server_that_hangs_costs_the_time_of_a_call)
 
     scripted.manner = H2_SILENT;
     ck_assert_int_eq(call(1, &reply, &err), -ERROR_TIMEOUT); /* real time: the limit of a call */
+}
+
+static int64_t thread_cpu_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A libcurl that polls for room to send while it waits would take all of the second. */
+TEST_TIMES(waiting_for_an_answer_takes_hardly_any_processor_time, 2)
+{
+    struct grpc_reply reply;
+    struct error err = { 0 };
+
+    if (_i) /* on a connection that was kept */
+        ck_assert_msg(call(60, &reply, &err) == 0, "%s", err.message);
+    scripted.manner = H2_SILENT;
+    int64_t before_ms = thread_cpu_ms();
+    ck_assert_int_eq(call(1, &reply, &err), -ERROR_TIMEOUT);
+    ck_assert_int_le(thread_cpu_ms() - before_ms, 200);
 }

@@ -24,7 +24,7 @@ import struct
 import threading
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 4, 6, 7, 9
+DATA, HEADERS, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 4, 6, 7, 8, 9
 ACK = END_STREAM = 1
 END_HEADERS = 4
 STATUSES = ["PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"]
@@ -111,6 +111,8 @@ class Grpc(socketserver.StreamRequestHandler):
                 self.send(kind, ACK, 0, payload if kind == PING else b"")
             elif kind == DATA:
                 bodies[stream] = bodies.get(stream, b"") + payload
+                if length:  # else the client may send 64 KiB in all
+                    self.send(WINDOW_UPDATE, 0, 0, struct.pack(">I", length))
                 if flags & END_STREAM:
                     self.answer(stream, bodies.pop(stream))
             elif kind == GOAWAY or kind > CONTINUATION:
