@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
 
@@ -102,6 +103,7 @@ static struct field_errors *find_errors(struct arena *arena, const struct admiss
         .old = request->old,
         .max_inline_wasm = settings->max_inline_wasm,
         .zoneinfo = settings->zoneinfo,
+        .now_us = clock_wall_us(&CLOCK_SYSTEM),
         .policy = settings->policy,
         .errors = field_errors_create(arena),
     };

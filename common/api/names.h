@@ -34,6 +34,8 @@
 #define ANNOTATION_SPEC_INDEX API_GROUP "/spec-index"
 #define ANNOTATION_RESTART API_GROUP "/restart"
 #define RESTART_VALUE_MAX 128 /* bytes; of a longer one the status has a digest */
+/* On a Proplet, "true": its owner wants the machine back. */
+#define ANNOTATION_RECLAIM API_GROUP "/reclaim-requested"
 #define ANNOTATION_RESULT API_GROUP "/result"
 #define ANNOTATION_STEADY_SINCE API_GROUP "/clock-steady-since" /* of the Lease */
 /* On the pod template of a Proplet: the hash of the wanted template when it was written, and the

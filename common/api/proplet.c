@@ -58,6 +58,9 @@ static const struct json_field SPEC_FIELDS[] = {
     JSON_FIELD_NESTED(FIELD_OBJECT, struct proplet_spec, connection_config, "connectionConfig",
                       &CONNECTION),
     JSON_FIELD(FIELD_BOOL, struct proplet_spec, unschedulable, "unschedulable"),
+    JSON_FIELD(FIELD_BOOL, struct proplet_spec, kill_switch, "killSwitch"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct proplet_spec, availability, "availability",
+                      &AVAILABILITY_SPEC),
 };
 const struct json_struct PROPLET_SPEC = JSON_STRUCT(struct proplet_spec, SPEC_FIELDS);
 
@@ -90,6 +93,8 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD(FIELD_ANY, struct proplet_status, metadata, "metadata"),
     JSON_FIELD(FIELD_ANY, struct proplet_status, latest_metrics, "latestMetrics"),
     JSON_FIELD(FIELD_ARRAY, struct proplet_status, conditions, "conditions"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct proplet_status, availability, "availability",
+                      &AVAILABILITY_STATUS),
     JSON_FIELD(FIELD_COUNT, struct proplet_status, observed_generation, "observedGeneration"),
 };
 const struct json_struct PROPLET_STATUS = JSON_STRUCT(struct proplet_status, STATUS_FIELDS);

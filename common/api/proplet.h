@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/api/availability.h"
 #include "common/api/resources.h"
 #include "common/json/codec.h"
 
@@ -65,6 +66,8 @@ struct proplet_spec {
     const cJSON *resources;                      /* object of quantities */
     struct connection_config *connection_config; /* never NULL after proplet_decode */
     bool unschedulable;
+    bool kill_switch;                       /* closed, and its Tasks are stopped at once */
+    struct availability_spec *availability; /* NULL: always open */
 };
 
 /*
@@ -99,6 +102,7 @@ struct proplet_status {
     const cJSON *metadata;
     const cJSON *latest_metrics;
     const cJSON *conditions;
+    struct availability_status *availability; /* NULL: it uses none of the fields */
     int64_t observed_generation;
 };
 #define PROPLET_ALIVE_HISTORY 10

@@ -93,6 +93,8 @@ void proplet_validate(const struct validation *validation)
         field_error(validation->errors, FIELD_ERROR_REQUIRED, "spec.k8s", NULL,
                     "a Proplet of type k8s needs k8s");
     policy_validate_proplet(&view);
+    if (spec->availability)
+        availability_validate(&view, spec->availability);
     if (!spec->connection_config)
         return;
     check_key(validation, spec->connection_config);

@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include "common/api/cron.h"
-#include "common/api/timezone.h"
 #include "common/api/validate_internal.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
@@ -59,24 +58,6 @@ static void check_source(const struct spec_view *view, const struct task_spec *s
         check_file(view, spec->file);
 }
 
-static void check_timezone(const struct spec_view *view, const char *timezone)
-{
-    const struct validation *validation = view->validation;
-
-    switch (timezone_look_up(validation->zoneinfo, timezone)) {
-    case TIMEZONE_KNOWN:
-        return;
-    case TIMEZONE_UNKNOWN:
-        refuse(view, "timezone",
-               "must be a time zone of the IANA database, for example Europe/Paris");
-        return;
-    case TIMEZONE_CANNOT_TELL:
-        field_warning(validation->errors, spec_path(view, "timezone"),
-                      "could not be checked: no database of time zones is installed");
-        return;
-    }
-}
-
 static void check_schedule(const struct spec_view *view, const struct task_spec *spec)
 {
     struct error err = { 0 };
@@ -90,7 +71,7 @@ static void check_schedule(const struct spec_view *view, const struct task_spec 
     if (strlen(spec->schedule) <= CRON_MAX_TEXT && cron_parse(spec->schedule, &cron, &err) < 0)
         refuse(view, "schedule", err.message);
     if (!str_is_empty(spec->timezone))
-        check_timezone(view, spec->timezone);
+        validate_timezone(view, "timezone", spec->timezone);
 }
 
 /* The schema lets any value be there: no type of a schema is a string or a number. */

@@ -1,4 +1,5 @@
 #include "common/api/aggregator_settings.h"
+#include "common/api/timezone.h"
 #include "common/api/validate_internal.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
@@ -104,6 +105,27 @@ void advise_round(const struct spec_view *view, const struct aggregator *aggrega
                       "0 is for ever: a round waits until enough participants answer");
     aggregator_settings_read(view->validation->arena, aggregator, advise_aggregator,
                              (void *)(uintptr_t)view, &settings);
+}
+
+void validate_timezone(const struct spec_view *view, const char *field, const char *name)
+{
+    const struct validation *validation = view->validation;
+    cJSON *value = json_object(validation->arena);
+
+    json_set_string(value, "name", name);
+    switch (timezone_look_up(validation->zoneinfo, name)) {
+    case TIMEZONE_KNOWN:
+        return;
+    case TIMEZONE_UNKNOWN:
+        field_error(validation->errors, FIELD_ERROR_INVALID, spec_path(view, field),
+                    json_get(value, "name"),
+                    "must be a time zone of the IANA database, for example Europe/Paris");
+        return;
+    case TIMEZONE_CANNOT_TELL:
+        field_warning(validation->errors, spec_path(view, field),
+                      "could not be checked: no database of time zones is installed");
+        return;
+    }
 }
 
 void validate_k_of_n(const struct spec_view *view, const struct json_opt_int *k_of_n,

@@ -20,6 +20,7 @@ struct validation {
     const cJSON *old;                      /* NULL: the object is new */
     size_t max_inline_wasm;                /* 0: VALIDATE_MAX_INLINE_WASM */
     const char *zoneinfo;                  /* directory; NULL: the system's */
+    int64_t now_us;                        /* wall clock, for warnings; 0: not known */
     const struct admission_policy *policy; /* NULL: allows everything */
     struct field_errors *errors;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/api/aggregator.h"
+#include "common/api/availability.h"
 #include "common/api/task.h"
 #include "common/api/validate.h"
 #include "common/json/codec.h"
@@ -31,6 +32,9 @@ void policy_validate_workload(const struct spec_view *view);
 void policy_validate_training(const struct spec_view *view);
 void policy_validate_proplet(const struct spec_view *view);
 
+/* spec.availability. */
+void availability_validate(const struct spec_view *view, const struct availability_spec *spec);
+
 /* Warns of settings that are valid and probably not meant. */
 void task_spec_advise(const struct spec_view *view, const struct task_spec *spec);
 
@@ -45,5 +49,7 @@ void advise_round(const struct spec_view *view, const struct aggregator *aggrega
 /* A duration that fits into milliseconds, and is longer than 0 if it must be; NULL: absent. */
 void validate_duration(const struct spec_view *view, const char *parent, const char *field,
                        const char *text, bool must_be_positive);
+/* name: of the field with this path in the spec. */
+void validate_timezone(const struct spec_view *view, const char *field, const char *name);
 void validate_k_of_n(const struct spec_view *view, const struct json_opt_int *k_of_n,
                      size_t participants);

@@ -22,7 +22,11 @@ static const char FULL_SPEC[] =
     "\"connectionConfig\":{\"mqttAddress\":\"tcp://b:1883\",\"domainId\":\"d\","
     "\"channelId\":\"c\",\"clientId\":\"id\",\"clientKey\":\"k\",\"clientKeySecretRef\":"
     "{\"name\":\"s\",\"key\":\"k\",\"optional\":true},\"mqttQos\":0,\"mqttTimeout\":\"5s\"},"
-    "\"unschedulable\":true}";
+    "\"unschedulable\":true,\"killSwitch\":true,\"availability\":{\"schedule\":{\"timezone\":\"z\","
+    "\"enabled\":false,\"daysOfWeek\":[\"mon\"],\"hoursOfDay\":[\"9\"],\"windows\":[{\"days\":["
+    "\"sun\"],"
+    "\"from\":\"01:00\",\"until\":\"02:00\"}]},\"override\":{\"state\":\"Open\","
+    "\"until\":\"2026-11-21T10:00:00Z\"},\"gracefulShutdownTimeout\":\"1m\"}}";
 
 static const char FULL_STATUS[] =
     "{\"phase\":\"Offline\",\"alive\":true,\"lastSeen\":\"2026-11-21T10:00:00Z\","
@@ -31,7 +35,10 @@ static const char FULL_STATUS[] =
     "\"activeTaskCount\":1,\"availableResources\":{\"cpu\":\"2\",\"memory\":\"4Gi\","
     "\"custom\":{\"gpu\":1}},\"k8sStatus\":{\"readyReplicas\":1,\"availableReplicas\":0},"
     "\"metadata\":{\"os\":\"linux\"},\"latestMetrics\":{\"memoryBytes\":1},"
-    "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"observedGeneration\":2}";
+    "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"availability\":{"
+    "\"state\":\"Draining\",\"reason\":\"OutsideWindow\",\"inWindow\":false,"
+    "\"since\":\"2026-11-21T10:00:00Z\",\"stopAt\":\"2026-11-21T10:05:00Z\","
+    "\"nextTransition\":\"2026-11-22T10:00:00Z\"},\"observedGeneration\":2}";
 
 TEST_GROUP("proplet_api", arena_set_up, arena_tear_down);
 

@@ -82,6 +82,7 @@ static struct field_errors *check(struct arena *arena, const char *kind, const c
         .arena = arena,
         .object = object,
         .old = old,
+        .now_us = VALIDATE_NOW_US,
         .policy = present_policy,
         .errors = field_errors_create(arena),
     };

@@ -4,6 +4,9 @@
 
 #include "common/api/validate.h"
 
+/* The time of validation: Friday 2026-11-27T12:00:00Z. */
+#define VALIDATE_NOW_US INT64_C(1795780800000000)
+
 /* "task", "task/status", "proplet", "propellerjob", "federatedjob", "traininground"; patch: RFC 7396, NULL: none.
  */
 const cJSON *object_with(struct arena *arena, const char *kind, const char *patch);

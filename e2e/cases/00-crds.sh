@@ -105,7 +105,7 @@ while IFS=: read -r kind expected; do
     expect_eq "columns of $kind" "Name, $expected" "$(columns "$kind")"
 done <<'TABLE'
 tasks:Phase, Reason, Proplet, Attempt, Start Time, Finish Time, Age, Mode, Preferred Type, Last Run, Next Run
-proplets:Type, Phase, Ready, Reason, Tasks, Replicas, Last Seen, Age
+proplets:Type, Phase, Ready, Reason, Available, Tasks, Replicas, Last Seen, Age
 propellerjobs:Phase, Reason, Mode, Tasks, Completed, Failed, Age
 federatedjobs:Phase, Reason, Rounds, Current Round, Completed Rounds, Age
 trainingrounds:Phase, Reason, Job, Updates, Required, Age

@@ -370,6 +370,7 @@ static int write_validate(struct write *write)
     const struct validation validation = { .arena = arena,
                                            .object = write->object,
                                            .old = write->live,
+                                           .now_us = clock_wall_us(write->call->api->clock),
                                            .policy = write->call->api->policy,
                                            .errors = errors };
 
