@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/api/decode.h"
+#include "common/api/names.h"
 #include "common/base/str.h"
 
 const char *const PROPLET_TYPE_NAMES[] = { NULL, "k8s", "external", NULL };
@@ -109,6 +110,13 @@ int proplet_decode(struct arena *arena, const cJSON *object, struct proplet *ret
     if (!ret->spec.connection_config)
         ret->spec.connection_config = arena_new(arena, struct connection_config);
     return 0;
+}
+
+bool proplet_is_reclaimed(const cJSON *object)
+{
+    const cJSON *value = json_path(object, "metadata", "annotations", ANNOTATION_RECLAIM, NULL);
+
+    return str_equal(json_string(value, NULL), "true");
 }
 
 cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *status)

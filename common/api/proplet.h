@@ -102,7 +102,7 @@ struct proplet_status {
     const cJSON *metadata;
     const cJSON *latest_metrics;
     const cJSON *conditions;
-    struct availability_status *availability; /* NULL: it uses none of the fields */
+    const struct availability_status *availability; /* NULL: it uses none of the fields */
     int64_t observed_generation;
 };
 #define PROPLET_ALIVE_HISTORY 10
@@ -119,6 +119,8 @@ extern const struct json_struct PROPLET_STATUS;
  * the arena. The only error is ERROR_INVALID, which names the field. */
 int proplet_decode(struct arena *arena, const cJSON *object, struct proplet *ret,
                    struct error *err) MUST_CHECK;
+/* Whether the owner of the machine wants it back: the annotation reclaim-requested is "true". */
+bool proplet_is_reclaimed(const cJSON *object);
 /* Returns the value of "status" as a new tree, owned by the arena. */
 cJSON *proplet_status_encode(struct arena *arena, const struct proplet_status *status);
 

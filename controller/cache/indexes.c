@@ -330,8 +330,8 @@ const char *const UNREAD_OF_TASK[] = { "apiVersion",
                                        "status.broadcastResults.results",
                                        "status.broadcastResults.error",
                                        NULL };
-const char *const UNREAD_OF_PROPLET[] = { "apiVersion", "kind", "metadata.annotations",
-                                          "spec.connectionConfig.clientKey", NULL };
+const char *const UNREAD_OF_PROPLET[] = { "apiVersion", "kind", "spec.connectionConfig.clientKey",
+                                          NULL };
 
 static void remove_unread(cJSON *object, const char *const *unread)
 {
@@ -347,5 +347,11 @@ void project_task(cJSON *object)
 
 void project_proplet(cJSON *object)
 {
+    cJSON *metadata = member(object, "metadata");
+    bool reclaimed = proplet_is_reclaimed(object);
+
     remove_unread(object, UNREAD_OF_PROPLET);
+    json_remove(metadata, "annotations");
+    if (reclaimed)
+        json_set_string(json_set_object(metadata, "annotations"), ANNOTATION_RECLAIM, "true");
 }

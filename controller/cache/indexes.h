@@ -55,7 +55,7 @@ watch_project_fn project_task;
 extern const char *const UNREAD_OF_TASK[]; /* paths for which no tree is built */
 /* Removes all annotations but the one that asks for another run, whose value is cut to a digest. */
 void project_restart(cJSON *object);
-/* Removes the client key and annotations. */
+/* Removes the client key, and all annotations but a reclaim-requested that is "true". */
 watch_project_fn project_proplet;
 extern const char *const UNREAD_OF_PROPLET[];
 

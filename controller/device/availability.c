@@ -70,7 +70,7 @@ struct availability_times availability_read(struct arena *arena,
 
 /* --- the rows --------------------------------------------------------------------------------- */
 
-/* What the first row that applies says. */
+/* The answer of the first row that applies. */
 struct verdict {
     enum reason reason;
     bool open;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "controller/bridge/bridge.h"
+#include "controller/device/availabilities.h"
 #include "controller/device/fleet_brake.h"
 #include "controller/module/module.h"
 #include "controller/scheduler/placements.h"
@@ -16,6 +17,8 @@ struct proplet_deps {
     struct fleet *fleet;
     struct fleet_brake *brake;
     struct refresh_budget *budget;
+    struct availabilities *availabilities;
+    struct refresh_budget *openings; /* see PROPLET_WRITE_OPENING */
     struct placements *placements;
     struct attempts *attempts;
     struct bridge *bridge; /* NULL: no MQTT */

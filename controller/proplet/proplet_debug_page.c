@@ -35,6 +35,30 @@ static void add_device(const struct proplet_deps *deps, struct arena *arena, con
         json_add_string(history, rfc3339_format_micro(device.history_us[i], text));
 }
 
+static void add_time(cJSON *to, const char *member, int64_t us)
+{
+    char text[RFC3339_LEN];
+
+    if (us)
+        json_set_string(to, member, rfc3339_format_micro(us, text));
+}
+
+/* The kept state, which is newer than the status. */
+static void add_availability(const struct availability *is, cJSON *root)
+{
+    if (is->state == AVAILABILITY_UNSET)
+        return;
+
+    cJSON *to = json_set_object(root, "availability");
+    json_set_string(to, "state", AVAILABILITY_STATE_NAMES[is->state]);
+    json_set_string(to, "reason", reason_text(is->reason));
+    if (is->in_window.set)
+        json_set_bool(to, "inWindow", is->in_window.value);
+    add_time(to, "since", is->since_us);
+    add_time(to, "stopAt", is->stop_us);
+    add_time(to, "nextTransition", is->next_us);
+}
+
 struct page {
     const struct proplet_deps *deps;
     struct arena *arena;
@@ -82,6 +106,8 @@ int proplet_debug_page(void *ctx, struct arena *arena, const char *query, const 
                              json_path(json, "spec", "k8s", "indexedClientIds", NULL), false) };
 
     proplet_identities(json, add_identity, &page);
+    const struct availability is = availabilities_get(deps->availabilities, object->uid);
+    add_availability(&is, page.root);
     json_set_int(page.root, "taskCount", tasks.total);
     json_set_int(page.root, "activeTaskCount", tasks.active);
     *ret_body = json_text(arena, page.root, NULL);

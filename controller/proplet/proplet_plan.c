@@ -559,6 +559,124 @@ static void plan_health(struct arena *arena, const struct proplet_observed *obse
     plan->write = PROPLET_WRITE_NOW;
 }
 
+/* ---- whether it is open ---- */
+
+static const struct event *availability_event(enum reason before, enum reason after)
+{
+    static const struct {
+        enum reason reason;
+        const struct event *event;
+    } BEGINNINGS[] = {
+        { REASON_KILL_SWITCH, &PROPLET_EVENT_KILL_SWITCH },
+        { REASON_RECLAIMED, &PROPLET_EVENT_RECLAIMED },
+        { REASON_BAD_SCHEDULE, &PROPLET_EVENT_BAD_SCHEDULE },
+        { REASON_UNKNOWN_ZONE, &PROPLET_EVENT_UNKNOWN_ZONE },
+        { REASON_NO_ZONES, &PROPLET_EVENT_NO_ZONES },
+    };
+
+    if (before == after)
+        return NULL;
+    for (size_t i = 0; i < ARRAY_LEN(BEGINNINGS); i++) {
+        if (BEGINNINGS[i].reason == after)
+            return BEGINNINGS[i].event;
+    }
+    if (before == REASON_KILL_SWITCH || before == REASON_RECLAIMED)
+        return &PROPLET_EVENT_RELEASED;
+    return NULL;
+}
+
+static bool set_available(const struct proplet_observed *observed, cJSON *list)
+{
+    static const enum condition_status STATUS[AVAILABILITY_STATES] = {
+        [AVAILABILITY_OPEN] = CONDITION_TRUE,
+        [AVAILABILITY_DRAINING] = CONDITION_FALSE,
+        [AVAILABILITY_CLOSED] = CONDITION_FALSE,
+        [AVAILABILITY_UNKNOWN] = CONDITION_UNKNOWN,
+    };
+    const struct availability *is = &observed->availability;
+    const struct said said = { .reason = is->reason,
+                               .message = observed->availability_message
+                                              ? observed->availability_message
+                                              : "" };
+
+    return set_condition(observed, list, "Available", STATUS[is->state], &said);
+}
+
+static bool same_second(int64_t a_us, int64_t b_us)
+{
+    return a_us / 1000000 == b_us / 1000000;
+}
+
+static bool same_availability(const struct availability_status *a,
+                              const struct availability_status *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a->state == b->state && str_equal(a->reason, b->reason) &&
+           a->in_window.set == b->in_window.set && a->in_window.value == b->in_window.value &&
+           same_second(a->since_us, b->since_us) && same_second(a->stop_at_us, b->stop_at_us) &&
+           same_second(a->next_transition_us, b->next_transition_us);
+}
+
+static const struct availability_status *written_availability(struct arena *arena,
+                                                              const struct availability *is)
+{
+    struct availability_status *status = arena_new(arena, struct availability_status);
+
+    if (is->state == AVAILABILITY_UNSET)
+        return NULL;
+    *status = (struct availability_status){
+        .state = is->state,
+        .reason = reason_text(is->reason),
+        .in_window = is->in_window,
+        .since_us = is->since_us,
+        .stop_at_us = is->state == AVAILABILITY_DRAINING ? is->stop_us : 0,
+        .next_transition_us = is->next_us,
+    };
+    return status;
+}
+
+/* A Proplet that uses none of the fields, and used none, costs nothing. */
+static void plan_availability(struct arena *arena, const struct proplet_observed *observed,
+                              struct proplet_plan *plan)
+{
+    const struct availability *is = &observed->availability;
+    const struct availability_status *old = observed->proplet.status.availability;
+    enum reason before = old ? reason_of(old->reason) : REASON_NONE;
+    bool changed;
+
+    if (is->state == AVAILABILITY_UNSET && !old)
+        return;
+
+    cJSON *list = arena_own(arena, json_copy(plan->status.conditions), json_free);
+    if (is->state == AVAILABILITY_UNSET) {
+        condition_remove(list, "Available");
+        changed = true;
+    } else {
+        changed = set_available(observed, list);
+    }
+    plan->status.availability = written_availability(arena, is);
+    plan->status.conditions = list;
+    if (!changed && same_availability(old, plan->status.availability))
+        return;
+    if (availability_is_decided(before, is->reason))
+        plan->write = PROPLET_WRITE_NOW;
+    else if (plan->write < PROPLET_WRITE_OPENING)
+        plan->write = PROPLET_WRITE_OPENING;
+    plan->availability_event = availability_event(before, is->reason);
+}
+
+/* The next time at which time alone changes something. */
+static int64_t next_deadline_ms(const struct proplet_observed *observed, int64_t silence_ms)
+{
+    int64_t look_us = observed->availability.look_us;
+    int64_t look_ms = observed->now_ms + (look_us - observed->now_us + 999) / 1000;
+
+    if (!look_us)
+        return silence_ms;
+    return silence_ms && silence_ms < look_ms ? silence_ms : look_ms;
+}
+
 struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_observed *observed)
 {
     struct judgement judgement = judge(observed);
@@ -568,13 +686,14 @@ struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_obser
         plan.device = DEVICE_SILENT;
     if (observed->pods)
         plan_pods(arena, observed, &judgement, &plan);
-    plan.deadline_ms = judgement.deadline_ms;
+    plan.deadline_ms = next_deadline_ms(observed, judgement.deadline_ms);
     plan.status.observed_generation = observed->generation;
     plan.status.phase = next_phase(observed, judgement.verdict);
     plan_phase(arena, observed, judgement.verdict, &plan);
     if (plan_offline_since(observed, &plan.status))
         plan.write = PROPLET_WRITE_NOW;
     plan_health(arena, observed, &plan);
+    plan_availability(arena, observed, &plan);
     if (plan.status.observed_generation != observed->proplet.status.observed_generation)
         plan.write = PROPLET_WRITE_NOW;
     proplet_plan_values(arena, observed, &plan);

@@ -3,6 +3,7 @@
 
 #include "common/api/proplet.h"
 #include "controller/bridge/bridge.h"
+#include "controller/device/availability.h"
 #include "controller/device/fleet.h"
 #include "controller/events/transitions.h"
 #include "controller/scheduler/placements.h"
@@ -41,6 +42,8 @@ struct proplet_observed {
     size_t pod_device_count;
     const char *strangers; /* quoted client ids on its channel without a Proplet; NULL: none */
     struct placement_count tasks;
+    struct availability availability;
+    const char *availability_message; /* NULL: that of its reason */
 
     int64_t threshold_ms;
     int64_t now_ms;
@@ -59,17 +62,22 @@ enum proplet_write {
     PROPLET_WRITE_NOTHING,
     PROPLET_WRITE_VALUES, /* only live values changed: within the refresh budget */
     PROPLET_WRITE_NEWS,   /* metadata is among them: before mere refreshes */
-    PROPLET_WRITE_NOW,    /* a value changed that users wait for */
+    /* It opened or closed by time, or its last Task ended while it was closed: within a budget of its own, since a whole
+     * fleet does so at one second. */
+    PROPLET_WRITE_OPENING,
+    PROPLET_WRITE_NOW, /* a value changed that users wait for, or that the next leader must find */
 };
 
 struct proplet_plan {
     struct proplet_status status; /* as it is to be stored */
     enum proplet_write write;
     enum device_news device;
-    enum device_news *pod_devices; /* of each in observed */
-    const struct event *event;     /* of a transition; NULL: none */
-    int64_t
-        deadline_ms; /* the time at which silence makes it Offline (monotonic); 0: silence does not */
+    enum device_news *pod_devices;          /* of each in observed */
+    const struct event *event;              /* of a transition; NULL: none */
+    const struct event *availability_event; /* likewise */
+    /* The time at which silence makes it Offline, or its availability is to be evaluated, whichever is earlier
+     * (monotonic); 0: neither. */
+    int64_t deadline_ms;
 };
 
 struct proplet_plan proplet_plan(struct arena *arena, const struct proplet_observed *observed);

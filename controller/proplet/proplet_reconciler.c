@@ -9,6 +9,7 @@
 #include "common/runtime/metrics.h"
 #include "controller/cache/indexes.h"
 #include "controller/proplet/proplet.h"
+#include "controller/proplet/proplet_availability.h"
 #include "controller/proplet/proplet_plan.h"
 #include "controller/proplet/proplet_pods.h"
 #include "controller/shared/put_back.h"
@@ -139,6 +140,8 @@ static int observe(const struct proplet_deps *deps, struct reconcile *rc,
     ret->threshold_ms =
         proplet_heartbeat_timeout_ms(&ret->proplet.spec, deps->settings->last_seen_threshold_ms);
     observe_devices(deps, rc->arena, object, identities, ret);
+    ret->availability = proplet_availability_look(deps, rc->arena, object, json, &ret->proplet,
+                                                  ret->now_us, &ret->availability_message);
     return 0;
 }
 
@@ -159,11 +162,14 @@ void proplet_metrics_begin(void)
 static void announce(struct reconcile *rc, const struct kube_object *object,
                      const struct proplet_plan *plan)
 {
-    if (!plan->event)
-        return;
+    const struct event *const events[] = { plan->event, plan->availability_event };
 
-    log_info("proplet changed", "uid", object->uid, "event", plan->event->reason, NULL);
-    events_emit(rc->events, &KIND_PROPLET, object, plan->event);
+    for (size_t i = 0; i < ARRAY_LEN(events); i++) {
+        if (!events[i])
+            continue;
+        log_info("proplet changed", "uid", object->uid, "event", events[i]->reason, NULL);
+        events_emit(rc->events, &KIND_PROPLET, object, events[i]);
+    }
 }
 
 /* Whose turn it is when the brake begins or ends to hold says so, for all. */
@@ -206,6 +212,21 @@ static void note_all_news(const struct proplet_deps *deps, const struct identity
     }
 }
 
+/* Writes of statuses that changed by time alone, of all Proplets. */
+static const struct refresh_limits OPENINGS = { .qps = 64 };
+
+/* Returns the time at which the status may be written; 0: at once. */
+static int64_t write_slot_ms(const struct proplet_deps *deps, const struct kube_object *object,
+                             enum proplet_write write, int64_t now_ms)
+{
+    if (write == PROPLET_WRITE_NOW)
+        return 0;
+    if (write == PROPLET_WRITE_OPENING)
+        return refresh_budget_reserve(deps->openings, object->uid, false, &OPENINGS, now_ms);
+    return refresh_budget_reserve(deps->budget, object->uid, write == PROPLET_WRITE_NEWS,
+                                  &deps->settings->refresh, now_ms);
+}
+
 static int act(const struct proplet_deps *deps, struct reconcile *rc,
                const struct kube_object *object, const cJSON *json,
                const struct proplet_observed *observed, const struct proplet_plan *plan,
@@ -216,14 +237,10 @@ static int act(const struct proplet_deps *deps, struct reconcile *rc,
     if (plan->write == PROPLET_WRITE_NOTHING)
         return 0;
 
-    if (plan->write != PROPLET_WRITE_NOW) {
-        int64_t slot_ms =
-            refresh_budget_reserve(deps->budget, object->uid, plan->write == PROPLET_WRITE_NEWS,
-                                   &deps->settings->refresh, observed->now_ms);
-        if (observed->now_ms < slot_ms) {
-            reconcile_again_after(rc, slot_ms - observed->now_ms);
-            return 0;
-        }
+    int64_t slot_ms = write_slot_ms(deps, object, plan->write, observed->now_ms);
+    if (observed->now_ms < slot_ms) {
+        reconcile_again_after(rc, slot_ms - observed->now_ms);
+        return 0;
     }
 
     bool written;
@@ -235,6 +252,7 @@ static int act(const struct proplet_deps *deps, struct reconcile *rc,
         return error_wrap(err, "write status");
 
     refresh_budget_release(deps->budget, object->uid);
+    refresh_budget_release(deps->openings, object->uid);
     if (written)
         announce(rc, object, plan);
     if (written && plan->status.phase != observed->proplet.status.phase)
@@ -318,6 +336,7 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     struct error later = { 0 };
     struct proplet_plan plan = proplet_plan(rc->arena, &observed);
     note_all_news(deps, identities, &observed, &plan);
+    proplet_availability_keep(deps, object, &observed.availability, observed.now_us);
     int told = act(deps, rc, object, json, &observed, &plan, r < 0 ? &later : err);
     announce_brake(deps, rc); /* its own write may have made it news */
     return r < 0 ? r : told;
@@ -410,6 +429,8 @@ static void proplet_gone(const struct proplet_deps *deps, const char *uid)
 {
     put_back_done(deps->budget, uid);
     refresh_budget_release(deps->budget, uid);
+    refresh_budget_release(deps->openings, uid);
+    availabilities_remove(deps->availabilities, uid);
     attempts_remove(deps->attempts, uid);
 }
 

@@ -26,23 +26,27 @@ struct entry {
     size_t device_count;
     bool ready;
     bool connected;
-    char *absence; /* why it is not ready; NULL: it is */
+    bool may_close; /* it uses one of the fields that close it */
+    bool closed;    /* as its status says */
+    char *absence;  /* why it is not ready; NULL: it is */
 };
 
 struct counted_set {
-    struct candidate_set set; /* what is handed out */
-    atomic_size_t refs;
     struct candidate *items;
+    size_t len;
+    uint64_t version; /* changes of the store that it knows */
+    atomic_size_t refs;
     struct entry **entries;
 };
 
 struct space {
     struct counted_set *set; /* NULL: not asked for yet */
     uint64_t changes, seen;  /* the set is made of the store after so many changes */
+    uint64_t openings;       /* Proplets that opened or closed */
 };
 
 struct candidates {
-    struct store *proplets;
+    struct candidate_sources sources;
     pthread_mutex_t lock;
     struct map *spaces; /* namespace -> space */
 };
@@ -84,7 +88,7 @@ static void set_unref(void *ptr)
     if (!set || atomic_fetch_sub(&set->refs, 1) != 1)
         return;
 
-    for (size_t i = 0; i < set->set.len; i++)
+    for (size_t i = 0; i < set->len; i++)
         entry_unref(set->entries[i]);
     free(set->entries);
     free(set->items);
@@ -99,11 +103,11 @@ static void space_free(void *value)
     free(space);
 }
 
-struct candidates *candidates_create(struct store *proplets)
+struct candidates *candidates_create(const struct candidate_sources *sources)
 {
     struct candidates *candidates = xcalloc(1, sizeof(*candidates));
 
-    candidates->proplets = proplets;
+    candidates->sources = *sources;
     candidates->spaces = map_create(space_free);
     pthread_mutex_init(&candidates->lock, NULL);
     return candidates;
@@ -135,6 +139,13 @@ void candidates_changed(struct candidates *candidates, const char *ns)
 {
     pthread_mutex_lock(&candidates->lock);
     space_of(candidates, ns)->changes++;
+    pthread_mutex_unlock(&candidates->lock);
+}
+
+void candidates_opened(struct candidates *candidates, const char *ns)
+{
+    pthread_mutex_lock(&candidates->lock);
+    space_of(candidates, ns)->openings++;
     pthread_mutex_unlock(&candidates->lock);
 }
 
@@ -170,6 +181,14 @@ static void copy_devices(struct entry *entry, const struct proplet *proplet)
     }
 }
 
+static void copy_availability(struct entry *entry, const struct proplet *proplet, const cJSON *json)
+{
+    const struct availability_status *status = proplet->status.availability;
+
+    entry->may_close = availability_is_used(&proplet->spec, proplet_is_reclaimed(json));
+    entry->closed = entry->may_close && status && status->state != AVAILABILITY_OPEN;
+}
+
 /* NULL: it is no candidate. */
 static struct entry *entry_create(const struct kube_object *object)
 {
@@ -194,6 +213,7 @@ static struct entry *entry_create(const struct kube_object *object)
     entry->connected = condition_is(proplet.status.conditions, "Connected", CONDITION_TRUE);
     entry->proplet.spec.type = proplet.spec.type;
     entry->proplet.spec.unschedulable = proplet.spec.unschedulable;
+    copy_availability(entry, &proplet, json);
     if (proplet_is_indexed(&proplet.spec))
         copy_devices(entry, &proplet);
     if (proplet.spec.external)
@@ -205,10 +225,9 @@ static struct entry *entry_create(const struct kube_object *object)
 static struct entry *reuse(const struct counted_set *old, size_t *position,
                            const struct kube_object *object)
 {
-    while (old && *position < old->set.len &&
-           strcmp(old->entries[*position]->name, object->name) < 0)
+    while (old && *position < old->len && strcmp(old->entries[*position]->name, object->name) < 0)
         ++*position;
-    if (!old || *position == old->set.len)
+    if (!old || *position == old->len)
         return NULL;
 
     struct entry *entry = old->entries[*position];
@@ -224,12 +243,12 @@ static struct counted_set *set_create(struct candidates *candidates, const struc
                                       const char *ns, uint64_t version)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct object_list list = store_list(candidates->proplets, arena, ns);
+    struct object_list list = store_list(candidates->sources.proplets, arena, ns);
     struct counted_set *set = xcalloc(1, sizeof(*set));
     size_t position = 0;
-    size_t len = 0;
 
     atomic_init(&set->refs, 1);
+    set->version = version;
     set->entries = xcalloc(list.len + 1, sizeof(struct entry *));
     set->items = xcalloc(list.len + 1, sizeof(*set->items));
     for (size_t i = 0; i < list.len; i++) {
@@ -240,24 +259,26 @@ static struct counted_set *set_create(struct candidates *candidates, const struc
             entry = entry_create(list.items[i]);
         if (!entry)
             continue;
-        set->entries[len] = entry;
-        set->items[len++] = (struct candidate){ .name = entry->name,
-                                                .uid = entry->uid,
-                                                .proplet = &entry->proplet,
-                                                .labels = entry->labels,
-                                                .ready = entry->ready,
-                                                .absence = entry->absence,
-                                                .connected = entry->connected,
-                                                .devices = entry->devices,
-                                                .device_count = entry->device_count };
+        set->entries[set->len] = entry;
+        set->items[set->len++] = (struct candidate){ .name = entry->name,
+                                                     .uid = entry->uid,
+                                                     .proplet = &entry->proplet,
+                                                     .labels = entry->labels,
+                                                     .may_close = entry->may_close,
+                                                     .closed = entry->closed,
+                                                     .ready = entry->ready,
+                                                     .absence = entry->absence,
+                                                     .connected = entry->connected,
+                                                     .devices = entry->devices,
+                                                     .device_count = entry->device_count };
     }
-    set->set = (struct candidate_set){ .items = set->items, .len = len, .version = version };
     return set;
 }
 
 /* A new reference; NULL: there is none. */
 static struct counted_set *current_set(struct candidates *candidates, const char *ns,
-                                       uint64_t *ret_changes, bool *ret_is_new)
+                                       uint64_t *ret_changes, uint64_t *ret_openings,
+                                       bool *ret_is_new)
 {
     pthread_mutex_lock(&candidates->lock);
     struct space *space = space_of(candidates, ns);
@@ -265,6 +286,7 @@ static struct counted_set *current_set(struct candidates *candidates, const char
     if (set)
         atomic_fetch_add(&set->refs, 1);
     *ret_changes = space->changes;
+    *ret_openings = space->openings;
     *ret_is_new = set && space->seen == space->changes;
     pthread_mutex_unlock(&candidates->lock);
     return set;
@@ -290,9 +312,10 @@ static void replace_set(struct candidates *candidates, const char *ns, struct co
 const struct candidate_set *candidates_get(struct candidates *candidates, struct arena *arena,
                                            const char *ns)
 {
-    uint64_t changes;
+    uint64_t changes, openings;
     bool is_new;
-    struct counted_set *set = current_set(candidates, ns, &changes, &is_new);
+    struct counted_set *set = current_set(candidates, ns, &changes, &openings, &is_new);
+    struct candidate_set *ret = arena_new(arena, struct candidate_set);
 
     if (!is_new) {
         struct counted_set *old = set;
@@ -301,16 +324,29 @@ const struct candidate_set *candidates_get(struct candidates *candidates, struct
         replace_set(candidates, ns, set, changes);
     }
     arena_own(arena, set, set_unref);
-    return &set->set;
+    *ret = (struct candidate_set){ set->items, set->len, set->version + openings };
+    return ret;
 }
 
-struct candidate candidate_count(struct arena *arena, const struct candidate *candidate,
-                                 struct placements *placements, const char *ns, int64_t kept)
+/* Those that use none of the fields are not looked up. */
+static bool is_closed(const struct candidates *candidates, const struct candidate *candidate,
+                      int64_t now_us)
 {
+    if (!candidate->may_close || !candidates->sources.availabilities)
+        return candidate->closed;
+    return !availabilities_is_open(candidates->sources.availabilities, candidate->uid, now_us);
+}
+
+struct candidate candidate_count(struct candidates *candidates, struct arena *arena,
+                                 const struct candidate *candidate, const char *ns, int64_t kept,
+                                 int64_t now_us)
+{
+    struct placements *placements = candidates->sources.placements;
     struct candidate ret = *candidate;
     struct candidate_device *devices =
         arena_array(arena, struct candidate_device, candidate->device_count + 1);
 
+    ret.closed = is_closed(candidates, candidate, now_us);
     ret.active = placements_count(placements, ns, candidate->name).active + kept;
     for (size_t i = 0; i < candidate->device_count; i++) {
         const char *client_id = candidate->devices[i].client_id;

@@ -155,6 +155,8 @@ enum schedule_filter schedule_filter(const struct task_spec *task,
         return FILTER_DIALECT;
     if (candidate->proplet->spec.unschedulable)
         return FILTER_CORDONED;
+    if (candidate->closed)
+        return FILTER_CLOSED;
     if (!is_ready(candidate, task))
         return FILTER_NOT_READY;
     if (!has_capacity(candidate))
@@ -239,6 +241,8 @@ const char *schedule_filter_text(struct arena *arena, const struct task_spec *ta
         return arena_printf(arena, "%s embedded and cannot run it", are);
     case FILTER_CORDONED:
         return arena_printf(arena, "%s cordoned", are);
+    case FILTER_CLOSED:
+        return arena_printf(arena, "%s closed", are);
     case FILTER_NOT_READY:
         return arena_printf(arena, "%s not ready", are);
     default:
@@ -308,6 +312,9 @@ static struct schedule_refusal refuse(struct arena *arena, const struct task_spe
         return (struct schedule_refusal){
             REASON_NO_PROPLET, arena_printf(arena, "Proplet '%s' does not exist", name)
         };
+    if (pinned && counts[FILTER_CLOSED])
+        return (struct schedule_refusal){ REASON_UNAVAILABLE,
+                                          arena_printf(arena, "Proplet '%s' is closed", name) };
     if (pinned && counts[FILTER_NOT_READY])
         return (struct schedule_refusal){
             REASON_OFFLINE, pinned->absence

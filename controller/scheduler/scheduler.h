@@ -19,6 +19,8 @@ struct candidate {
     const char *uid;
     const struct proplet *proplet;
     const cJSON *labels; /* metadata.labels or NULL */
+    bool may_close;      /* it uses one of the fields that close it */
+    bool closed;         /* it takes no new Tasks now: status.availability */
     bool ready;          /* condition Ready is True */
     const char *absence; /* why it is not ready (scheduler_absence); NULL: it is */
     bool connected;      /* condition Connected is True: its device sends heartbeats */
@@ -54,6 +56,7 @@ enum schedule_filter {
     FILTER_CAPABILITIES,
     FILTER_DIALECT,
     FILTER_CORDONED,
+    FILTER_CLOSED,
     FILTER_NOT_READY,
     FILTER_CAPACITY,
     SCHEDULE_FILTERS,

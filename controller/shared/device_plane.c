@@ -100,6 +100,8 @@ static void device_plane_destroy(void *self)
     mailbox_destroy(plane->mailbox);
     attempts_destroy(plane->attempts);
     placements_destroy(plane->placements);
+    refresh_budget_destroy(plane->openings);
+    availabilities_destroy(plane->availabilities);
     refresh_budget_destroy(plane->budget);
     fleet_brake_destroy(plane->brake);
     fleet_destroy(plane->fleet);
@@ -113,6 +115,8 @@ static int device_plane_create(struct module_host *host, void **ret, struct erro
     *plane = (struct device_plane){ .fleet = fleet_create(),
                                     .brake = fleet_brake_create(),
                                     .budget = refresh_budget_create(),
+                                    .availabilities = availabilities_create(),
+                                    .openings = refresh_budget_create(),
                                     .placements = placements_create(),
                                     .attempts = attempts_create(),
                                     .mailbox = mailbox_create(&MAILBOX_LIMITS) };

@@ -3,6 +3,7 @@
 
 #include "common/runtime/mailbox.h"
 #include "controller/bridge/bridge.h"
+#include "controller/device/availabilities.h"
 #include "controller/device/fleet_brake.h"
 #include "controller/module/module.h"
 #include "controller/scheduler/placements.h"
@@ -13,6 +14,8 @@ struct device_plane {
     struct fleet *fleet;
     struct fleet_brake *brake;
     struct refresh_budget *budget;
+    struct availabilities *availabilities;
+    struct refresh_budget *openings; /* for statuses of Proplets that open or close by time */
     struct placements *placements;
     struct attempts *attempts;
     struct mailbox *mailbox;

@@ -19,6 +19,7 @@ struct task_deps {
     struct fleet *fleet;
     struct fleet_brake *brake;
     struct refresh_budget *budget;
+    struct availabilities *availabilities;
     struct placements *placements;
     struct candidates *candidates;
     struct wait_list *waiting;
@@ -35,7 +36,8 @@ struct task_deps {
 /* self: struct task_deps. */
 reconcile_fn task_reconcile;
 map_fn task_map_task;
-map_fn task_map_proplet; /* a Proplet changed: the Tasks that it concerns */
+map_fn task_map_proplet;               /* a Proplet changed: the Tasks that it concerns */
+availabilities_fn task_proplet_opened; /* likewise */
 
 health_check_fn task_check_rights; /* ctx: struct task_deps; for readyz */
 

@@ -124,25 +124,43 @@ static bool matters(struct arena *arena, struct kube_object *old, struct kube_ob
                        json_path(after, "metadata", "labels", NULL));
 }
 
+/* The Proplet changed in a way that matters to a choice, and candidates know. may_fit: it may take Tasks that it did not
+ * take before. */
+static void wake_choosers(const struct task_deps *deps, struct arena *arena,
+                          const struct kube_name *name, bool may_fit, struct workqueue *queue)
+{
+    static const char *const CONCERNED[] = { INDEX_ASSIGNED, INDEX_OWED };
+    char key[KUBE_KEY_LEN];
+
+    for (size_t i = 0; i < ARRAY_LEN(CONCERNED); i++) {
+        struct object_list list =
+            store_find(informer_store(deps->tasks), arena, CONCERNED[i], kube_name_key(name, key));
+        for (size_t j = 0; j < list.len; j++)
+            workqueue_add_object(queue, list.items[j]);
+    }
+    if (may_fit)
+        task_room_offer(deps, arena, name);
+    task_room_changed(name->ns, queue);
+}
+
+void task_proplet_opened(void *self, const struct kube_name *proplet, bool open)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct task_deps *deps = self;
+
+    candidates_opened(deps->candidates, proplet->ns);
+    wake_choosers(deps, arena, proplet, open, deps->task_queue);
+}
+
 void task_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
                       struct workqueue *queue)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct task_deps *deps = self;
     const struct kube_name name = kube_object_name(current ? current : old);
-    char key[KUBE_KEY_LEN];
 
     if (!matters(arena, old, current))
         return;
-
-    static const char *const CONCERNED[] = { INDEX_ASSIGNED, INDEX_OWED };
-    for (size_t i = 0; i < ARRAY_LEN(CONCERNED); i++) {
-        struct object_list list =
-            store_find(informer_store(deps->tasks), arena, CONCERNED[i], kube_name_key(&name, key));
-        for (size_t j = 0; j < list.len; j++)
-            workqueue_add_object(queue, list.items[j]);
-    }
     candidates_changed(deps->candidates, name.ns);
-    task_room_offer(deps, arena, &name);
-    task_room_changed(name.ns, queue);
+    wake_choosers(deps, arena, &name, true, queue);
 }

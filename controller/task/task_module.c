@@ -172,6 +172,11 @@ static struct task_deps *make_deps(struct module_host *host)
 {
     const struct device_plane *plane = device_plane_of(host);
     struct task_deps *deps = arena_new(host->arena, struct task_deps);
+    const struct candidate_sources sources = {
+        .proplets = informer_store(module_host_informer(host, &KIND_PROPLET)),
+        .placements = plane->placements,
+        .availabilities = plane->availabilities,
+    };
 
     *deps = (struct task_deps){
         .settings = host->settings,
@@ -186,7 +191,8 @@ static struct task_deps *make_deps(struct module_host *host)
         .brake = plane->brake,
         .budget = plane->budget,
         .placements = plane->placements,
-        .candidates = candidates_create(informer_store(module_host_informer(host, &KIND_PROPLET))),
+        .availabilities = plane->availabilities,
+        .candidates = candidates_create(&sources),
         .waiting = wait_list_create(),
         .wait_events = wait_events_create(),
         .scheduler = scheduler_by_name(host->settings->scheduler),
@@ -220,6 +226,7 @@ static int task_create(struct module_host *host, void **ret, struct error *err U
     manager_add(host->manager, &inbox);
     health_add_check(host->health, "rights", task_check_rights, deps);
     task_metrics_begin();
+    availabilities_subscribe(deps->availabilities, task_proplet_opened, deps);
     *ret = deps;
     return 0;
 }

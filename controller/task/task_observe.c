@@ -126,6 +126,8 @@ static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
     ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
     ret->ready = !deleting && condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
     ret->cordoned = proplet.spec.unschedulable;
+    ret->closed = !availabilities_is_open(deps->availabilities, object->uid,
+                                          timeline_now_us(deps->timeline, NULL));
     ret->offline_since_us = proplet.status.offline_since_us;
     ret->reachable = deps->bridge != NULL;
     ret->client_id = proplet.spec.connection_config->client_id;

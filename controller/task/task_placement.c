@@ -79,6 +79,7 @@ bool task_waits_for_room(const struct task_status *status)
     case REASON_NO_CANDIDATES:
     case REASON_NO_PROPLET:
     case REASON_OFFLINE:
+    case REASON_UNAVAILABLE:
     case REASON_TOO_FEW:
         return true;
     default:

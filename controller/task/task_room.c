@@ -26,7 +26,8 @@ static void offer(const struct task_deps *deps, struct arena *arena,
     if (!found)
         return;
 
-    struct candidate candidate = candidate_count(arena, found, deps->placements, proplet->ns, 0);
+    struct candidate candidate = candidate_count(deps->candidates, arena, found, proplet->ns, 0,
+                                                 timeline_now_us(deps->timeline, NULL));
     size_t len = wait_list_call(deps->waiting, arena, proplet->ns, &candidate, except, &called);
     for (size_t i = 0; i < len; i++)
         workqueue_add(deps->task_queue, &called[i]);
@@ -120,10 +121,10 @@ void task_room_restore(const struct task_deps *deps, int64_t now_us)
 }
 
 static struct candidate count(const struct task_deps *deps, struct reconcile *rc,
-                              const struct candidate *candidate)
+                              const struct candidate *candidate, int64_t now_us)
 {
-    return candidate_count(rc->arena, candidate, deps->placements, rc->name.ns,
-                           wait_list_kept(deps->waiting, candidate->name, &rc->name));
+    return candidate_count(deps->candidates, rc->arena, candidate, rc->name.ns,
+                           wait_list_kept(deps->waiting, candidate->name, &rc->name), now_us);
 }
 
 /* false: no place is kept for it, or its Proplet does not fit any more. */
@@ -140,7 +141,7 @@ static bool look_where_called(const struct task_deps *deps, struct reconcile *rc
         return false;
 
     struct candidate *candidate = arena_new(rc->arena, struct candidate);
-    *candidate = count(deps, rc, found);
+    *candidate = count(deps, rc, found, observed->now_us);
     candidates_compared(1);
     if (schedule_filter(&observed->task.spec, candidate) != FILTER_PASSED)
         return false;
@@ -172,7 +173,7 @@ static void look_at_all(const struct task_deps *deps, struct reconcile *rc,
     char *last = arena_alloc(rc->arena, 1, sizeof(rc->name.name));
 
     for (size_t i = 0; i < set->len; i++)
-        candidates[i] = count(deps, rc, &set->items[i]);
+        candidates[i] = count(deps, rc, &set->items[i], observed->now_us);
     placements_last(deps->placements, rc->name.ns, last);
     candidates_compared(set->len);
     observed->candidates = (struct schedule_context){ .candidates = candidates,

@@ -378,12 +378,12 @@ static void look_at_daemon(struct look *look)
     ret->state = task_workload_daemon_state(look->rc->arena, look->workload, pods.items, pods.len);
 }
 
-/* A pod of its own does not go when the Proplet's go, nor with a cordon. */
+/* A pod of its own does not go when the Proplet's go, nor when that is cordoned or closed. */
 static void stay(struct task_observed *observed)
 {
     observed->proplet.offline_since_us = 0;
     if (observed->workload.state.step != WORKLOAD_ABSENT)
-        observed->proplet.cordoned = false;
+        observed->proplet.cordoned = observed->proplet.closed = false;
 }
 
 int task_workload_observe(const struct task_deps *deps, struct reconcile *rc,

@@ -8,6 +8,7 @@
 #include "common/tests/parsed.h"
 #include "controller/bridge/bridge_messages.h"
 #include "controller/job/propellerjob.h"
+#include "controller/proplet/proplet_availability.h"
 #include "controller/task/task_room.h"
 #include "controller/tests/stage_checkpoints.h"
 #include "controller/tests/stage_federated.h"
@@ -210,11 +211,23 @@ static void make_others(const struct task_deps *task)
         .fleet = task->fleet,
         .brake = task->brake,
         .budget = task->budget,
+        .availabilities = task->availabilities,
+        .openings = refresh_budget_create(),
         .placements = task->placements,
         .attempts = task->attempts,
         .bridge = task->bridge,
         .task_queue = task->task_queue,
     };
+}
+
+static void make_candidates(struct task_deps *task)
+{
+    const struct candidate_sources sources = { .proplets = informer_store(task->proplets),
+                                               .placements = task->placements,
+                                               .availabilities = task->availabilities };
+
+    task->candidates = candidates_create(&sources);
+    availabilities_subscribe(task->availabilities, task_proplet_opened, task);
 }
 
 static void start_process(void)
@@ -241,6 +254,7 @@ static void start_process(void)
         .fleet = fleet_create(),
         .brake = fleet_brake_create(),
         .budget = refresh_budget_create(),
+        .availabilities = availabilities_create(),
         .placements = placements_create(),
         .waiting = wait_list_create(),
         .wait_events = wait_events_create(),
@@ -253,7 +267,7 @@ static void start_process(void)
     };
     make_others(task);
     task_owners_add(&stage.task.owners, &PROPELLERJOB_OWNER, informer_store(stage.job.jobs));
-    task->candidates = candidates_create(informer_store(task->proplets));
+    make_candidates(task);
     stage_checkpoints_start();
     stage_federated_start();
     process.sink = (struct bridge_sink){
@@ -268,6 +282,7 @@ static void start_process(void)
     };
     stage_each_object(list);
     list_what_was_made();
+    proplet_availability_fill(&stage.proplet);
     task_note_all(task);
     task_room_restore(task, clock_wall_us(&stage.clock.clock));
     stage_checkpoints_lead();
@@ -305,6 +320,8 @@ static void end_process(void)
     candidates_destroy(task->candidates);
     placements_destroy(task->placements);
     refresh_budget_destroy(task->budget);
+    refresh_budget_destroy(stage.proplet.openings);
+    availabilities_destroy(task->availabilities);
     fleet_destroy(task->fleet);
     fleet_brake_destroy(task->brake);
     kube_client_destroy(process.client);

@@ -14,7 +14,7 @@
 #define SCHEDULE(members) "\"schedule\":{" members "}"
 #define WINDOW(from, until)                                                                        \
     SCHEDULE("\"windows\":[{\"days\":[\"mon-fri\"],\"from\":\"" from "\",\"until\":\"" until "\"}" \
-                                                                                             "]")
+             "]")
 #define DAY WINDOW("09:00", "17:00")
 #define NIGHT WINDOW("22:00", "06:00")
 #define BROKEN SCHEDULE("\"daysOfWeek\":[\"monday\"],\"hoursOfDay\":[\"9\"]")
@@ -158,7 +158,7 @@ static const struct row ROWS[] = {
     /* the override is past at its end, and then decides nothing */
     { .spec = AVAILABLE(UNTIL("Closed", "27T12:00")),
       AT(12, 0),
-      .before = { AVAILABILITY_CLOSED, REASON_OVERRIDE_CLOSED, AT(11, 0) },
+      .before = { AVAILABILITY_CLOSED, REASON_OVERRIDE_CLOSED, AT(11, 0), false },
       .expected = "Open Always since 27T12:00 stop - next - look -" },
     /* 5: nothing starts, and nothing is stopped */
     { .spec = AVAILABLE(BROKEN),
@@ -175,18 +175,18 @@ static const struct row ROWS[] = {
     /* 6 */
     { .spec = AVAILABLE(DAY),
       AT(12, 0),
-      .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(-7, 0) },
+      .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(-7, 0), false },
       .expected = "Open InWindow in since 27T09:00 stop - next 27T17:00 look 27T17:00" },
     { .spec = AVAILABLE(DAY),
       AT(17, 0),
       false,
       true,
-      .before = { AVAILABILITY_OPEN, REASON_IN_WINDOW, AT(9, 0) },
+      .before = { AVAILABILITY_OPEN, REASON_IN_WINDOW, AT(9, 0), false },
       .expected = "Draining OutsideWindow out since 27T17:00 stop 27T17:05 next 30T09:00 look "
                   "30T09:00" },
     { .spec = AVAILABLE(NIGHT),
       AT(3, 0),
-      .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(-18, 0) },
+      .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(-18, 0), false },
       .expected = "Open InWindow in since 26T22:00 stop - next 27T06:00 look 27T06:00" },
     { .spec = AVAILABLE(SCHEDULE("\"daysOfWeek\":[\"mon-sun\"],\"hoursOfDay\":[\"0-23\"]")),
       AT(12, 0),
@@ -206,7 +206,7 @@ static const struct row SINCE[] = {
     /* the first result with a reason of rows 1 to 5 keeps its time */
     { .spec = KILLED,
       AT(12, 0),
-      .before = { AVAILABILITY_CLOSED, REASON_KILL_SWITCH, AT(8, 0) },
+      .before = { AVAILABILITY_CLOSED, REASON_KILL_SWITCH, AT(8, 0), false },
       .expected = "Closed KillSwitch since 27T08:00 stop 27T08:00 next - look -" },
     { .spec = AVAILABLE(UNTIL("Closed", "27T20:00")),
       AT(12, 0),
@@ -220,7 +220,7 @@ static const struct row SINCE[] = {
     /* noticed late: the change itself */
     { .spec = AVAILABLE(DAY),
       AT(20, 0),
-      .before = { AVAILABILITY_OPEN, REASON_IN_WINDOW, AT(9, 0) },
+      .before = { AVAILABILITY_OPEN, REASON_IN_WINDOW, AT(9, 0), false },
       .expected =
           "Closed OutsideWindow out since 27T17:00 stop 27T17:05 next 30T09:00 look 30T09:00" },
     /* an edit closes when it is seen, and from then on by what was written of it */
@@ -231,7 +231,7 @@ static const struct row SINCE[] = {
           "Closed OutsideWindow out since 27T12:00 stop 27T12:05 next 27T22:00 look 27T22:00" },
     { .spec = AVAILABLE(NIGHT),
       AT(13, 0),
-      .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(12, 0) },
+      .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(12, 0), false },
       .expected =
           "Closed OutsideWindow out since 27T12:00 stop 27T12:05 next 27T22:00 look 27T22:00" },
     { .spec = AVAILABLE(NIGHT),
@@ -241,12 +241,12 @@ static const struct row SINCE[] = {
     /* the end of an override, or the window, whichever is later */
     { .spec = AVAILABLE(UNTIL("Open", "27T19:00") BOTH DAY),
       AT(20, 0),
-      .before = { AVAILABILITY_OPEN, REASON_OVERRIDE_OPEN, AT(8, 0) },
+      .before = { AVAILABILITY_OPEN, REASON_OVERRIDE_OPEN, AT(8, 0), false },
       .expected =
           "Closed OutsideWindow out since 27T19:00 stop 27T19:05 next 30T09:00 look 30T09:00" },
     { .spec = AVAILABLE(UNTIL("Open", "27T16:00") BOTH DAY),
       AT(20, 0),
-      .before = { AVAILABILITY_OPEN, REASON_OVERRIDE_OPEN, AT(8, 0) },
+      .before = { AVAILABILITY_OPEN, REASON_OVERRIDE_OPEN, AT(8, 0), false },
       .expected =
           "Closed OutsideWindow out since 27T17:00 stop 27T17:05 next 30T09:00 look 30T09:00" },
     /* an override that was taken away */
@@ -258,27 +258,27 @@ static const struct row SINCE[] = {
     /* its owner gave it back within the window, and outside of it: the later close counts */
     { .spec = AVAILABLE(DAY),
       AT(12, 0),
-      .before = { AVAILABILITY_CLOSED, REASON_RECLAIMED, AT(10, 0) },
+      .before = { AVAILABILITY_CLOSED, REASON_RECLAIMED, AT(10, 0), false },
       .expected = "Open InWindow in since 27T12:00 stop - next 27T17:00 look 27T17:00" },
     { .spec = AVAILABLE(NIGHT),
       AT(12, 0),
-      .before = { AVAILABILITY_CLOSED, REASON_RECLAIMED, AT(10, 0) },
+      .before = { AVAILABILITY_CLOSED, REASON_RECLAIMED, AT(10, 0), false },
       .expected =
           "Closed OutsideWindow out since 27T10:00 stop 27T10:05 next 27T22:00 look 27T22:00" },
     /* a schedule that can be read again says nothing of the time before */
     { .spec = AVAILABLE(NIGHT),
       AT(12, 0),
-      .before = { AVAILABILITY_UNKNOWN, REASON_NO_ZONES, AT(8, 0) },
+      .before = { AVAILABILITY_UNKNOWN, REASON_NO_ZONES, AT(8, 0), false },
       .expected =
           "Closed OutsideWindow out since 27T12:00 stop 27T12:05 next 27T22:00 look 27T22:00" },
     /* the clock was set back: into the window, and not */
     { .spec = AVAILABLE(DAY),
       AT(16, 0),
-      .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(17, 0) },
+      .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(17, 0), false },
       .expected = "Open InWindow in since 27T09:00 stop - next 27T17:00 look 27T17:00" },
     { .spec = KILLED,
       AT(7, 0),
-      .before = { AVAILABILITY_CLOSED, REASON_KILL_SWITCH, AT(8, 0) },
+      .before = { AVAILABILITY_CLOSED, REASON_KILL_SWITCH, AT(8, 0), false },
       .expected = "Closed KillSwitch since 27T07:00 stop 27T07:00 next - look -" },
 };
 

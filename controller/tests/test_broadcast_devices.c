@@ -26,6 +26,10 @@ static void cordon(struct observed_proplet *proplet)
 {
     proplet->cordoned = true;
 }
+static void shut(struct observed_proplet *proplet)
+{
+    proplet->closed = true;
+}
 
 static const struct {
     void (*happens)(struct observed_proplet *proplet);
@@ -45,6 +49,10 @@ static const struct {
     { hold, LOST_UNSET, false, "running scheduled:FleetOffline running" },
     { cordon, LOST_UNSET, false, "running failed:PropletCordoned running" },
     { cordon, LOST_UNSET, true, "running running running" },
+    { shut, LOST_UNSET, false, "running failed:PropletUnavailable running" },
+    { shut, LOST_UNSET, true, "running running running" },
+    { shut, LOST_WAIT, false, "running scheduled:PropletUnavailable running" },
+    { shut, LOST_WAIT, true, "running running running" },
 };
 
 TEST_GROUP("devices and orders", broadcast_set_up, world_tear_down);

@@ -16,6 +16,8 @@
 static struct arena *arena;
 static struct store *store;
 static struct candidates *candidates;
+static struct availabilities *availabilities;
+static struct placements *placements;
 static int version;
 
 static void set_up(void)
@@ -23,7 +25,10 @@ static void set_up(void)
     json_init();
     arena = arena_create();
     store = store_create();
-    candidates = candidates_create(store);
+    availabilities = availabilities_create();
+    placements = placements_create();
+    candidates =
+        candidates_create(&(struct candidate_sources){ store, placements, availabilities });
     version = 0;
 }
 
@@ -31,6 +36,8 @@ static void tear_down(void)
 {
     arena_destroy(arena);
     candidates_destroy(candidates);
+    availabilities_destroy(availabilities);
+    placements_destroy(placements);
     store_destroy(store);
 }
 
@@ -110,6 +117,74 @@ TEST(candidate_has_all_that_the_scheduler_looks_at)
     ck_assert_uint_eq(a->proplet->spec.external->capabilities.len, 2);
     ck_assert_str_eq(a->proplet->spec.external->capabilities.items[1], "camera");
     ck_assert_int_eq(a->proplet->spec.external->max_tasks.value, 3);
+}
+
+static void keep(const char *uid, enum availability_state state)
+{
+    const struct availability is = { .state = state };
+
+    if (availabilities_set(availabilities, uid, &is, 7))
+        candidates_opened(candidates, "ns");
+}
+
+static bool is_closed(struct candidates *of, const char *name, int64_t now_us)
+{
+    const struct candidate *found = candidate_find(candidates_get(of, arena, "ns"), name);
+
+    return candidate_count(of, arena, found, "ns", 0, now_us).closed;
+}
+
+#define CLOSED_STATUS READY ",\"availability\":{\"state\":\"Closed\"}"
+#define OPEN_STATUS READY ",\"availability\":{\"state\":\"Open\"}"
+#define RECLAIMED                                                                                  \
+    ",\"annotations\":{\"propeller.propeller.abstractmachines.fr/reclaim-requested\":\"true\"}"
+
+TEST(what_is_kept_says_who_is_closed_and_not_the_status)
+{
+    put("a", "", "\"availability\":{}," CONNECTION, CLOSED_STATUS);
+    put("b", "", "\"killSwitch\":true," CONNECTION, OPEN_STATUS);
+    put("c", RECLAIMED, CONNECTION, OPEN_STATUS);
+    put("d", "", CONNECTION, CLOSED_STATUS); /* its fields are gone, and this is still there */
+    keep("u-a", AVAILABILITY_OPEN);
+    keep("u-b", AVAILABILITY_CLOSED);
+    keep("u-c", AVAILABILITY_DRAINING);
+    ck_assert(!is_closed(candidates, "a", 7));
+    ck_assert(is_closed(candidates, "b", 7));
+    ck_assert(is_closed(candidates, "c", 7));
+    ck_assert(!is_closed(candidates, "d", 7));
+
+    uint64_t before = get()->version;
+    keep("u-b", AVAILABILITY_OPEN);
+    keep("u-a", AVAILABILITY_UNKNOWN);
+    ck_assert_uint_ne(get()->version, before);
+    ck_assert(is_closed(candidates, "a", 7));
+    ck_assert(!is_closed(candidates, "b", 7));
+    expect_decoded(4);
+}
+
+/* Its reconciler may come later, as those of a whole fleet do. */
+TEST(candidate_is_closed_from_the_second_on_at_which_it_closes)
+{
+    const struct availability is = { .state = AVAILABILITY_OPEN, .next_us = 1000 };
+
+    put("a", "", "\"availability\":{}," CONNECTION, OPEN_STATUS);
+    (void)availabilities_set(availabilities, "u-a", &is, 7);
+    ck_assert(!is_closed(candidates, "a", 999));
+    ck_assert(is_closed(candidates, "a", 1000));
+}
+
+TEST(where_nothing_is_kept_the_status_says_it)
+{
+    struct candidates *others =
+        candidates_create(&(struct candidate_sources){ store, placements, NULL });
+
+    put("a", "", "\"availability\":{}," CONNECTION, CLOSED_STATUS);
+    put("b", "", "\"availability\":{}," CONNECTION, OPEN_STATUS);
+    put("c", "", "\"availability\":{}," CONNECTION, READY);
+    ck_assert(is_closed(others, "a", 0));
+    ck_assert(!is_closed(others, "b", 0));
+    ck_assert(!is_closed(others, "c", 0));
+    candidates_destroy(others);
 }
 
 TEST(candidates_are_found_by_name_and_stand_in_its_order)

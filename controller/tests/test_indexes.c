@@ -229,3 +229,15 @@ TEST(cache_holds_no_client_keys)
         "{\"clientId\":\"i\"}}}");
     ck_assert_str_eq(projected(project_proplet, "{}"), "{}");
 }
+
+TEST(cache_holds_that_the_owner_wants_the_machine_back)
+{
+    const char *asked = "{\"metadata\":{\"annotations\":{\"" ANNOTATION_RECLAIM "\":\"true\"}}}";
+
+    ck_assert_str_eq(projected(project_proplet, asked), asked);
+    ck_assert_str_eq(projected(project_proplet,
+                               "{\"metadata\":{\"annotations\":{\"a\":\"b\",\"" ANNOTATION_RECLAIM
+                               "\":\"yes\"}}}"),
+                     "{\"metadata\":{}}");
+    ck_assert(!proplet_is_reclaimed(parsed(arena, "{}")));
+}

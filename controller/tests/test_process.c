@@ -230,7 +230,8 @@ TEST(gauges_count_the_objects_of_the_caches)
     cache(&KIND_TASK, "c", 3, "\"spec\":{}");
     cache(&KIND_TASK, "d", 4, "\"status\":{\"phase\":\"running\"}");
     cache(&KIND_PROPLET, "e", 5,
-          "\"spec\":{\"type\":\"external\"},\"status\":{\"phase\":\"Running\"}");
+          "\"spec\":{\"type\":\"external\"},\"status\":{\"phase\":\"Running\","
+          "\"availability\":{\"state\":\"Draining\"}}");
     cache(&KIND_PROPLET, "f", 6, "\"spec\":{\"type\":\"k8s\"},\"status\":{}");
     cache(&KIND_PROPELLERJOB, "g", 7, "\"status\":{\"phase\":\"Failed\"}");
     cache(&KIND_FEDERATEDJOB, "h", 8, "\"status\":{\"phase\":\"Completed\"}");
@@ -242,6 +243,8 @@ TEST(gauges_count_the_objects_of_the_caches)
     ck_metric("propeller_tasks_waiting{reason=\"other\"} 1");
     ck_metric("propeller_proplets{type=\"external\",phase=\"Running\"} 1");
     ck_metric("propeller_proplets{type=\"k8s\",phase=\"Initializing\"} 1");
+    ck_metric("propeller_proplets_availability{state=\"Draining\"} 1");
+    ck_metric("propeller_proplets_availability{state=\"Open\"} 0");
     ck_metric("propeller_jobs{kind=\"PropellerJob\",phase=\"Failed\"} 1");
     ck_metric("propeller_jobs{kind=\"FederatedJob\",phase=\"Completed\"} 1");
     ck_metric("propeller_jobs{kind=\"TrainingRound\",phase=\"Running\"} 1");

@@ -464,3 +464,79 @@ TEST_TIMES(messages_are_the_same_at_every_time, 5)
     ck_assert_str_eq(condition(&early, "Connected"), condition(&late, "Connected"));
     ck_assert_ptr_eq(early.event, late.event);
 }
+
+TEST_GROUP("availability", set_up, tear_down);
+
+static void available(enum availability_state state, enum reason reason)
+{
+    observed.availability =
+        (struct availability){ .state = state, .reason = reason, .since_us = observed.now_us };
+}
+
+TEST(proplet_without_the_fields_costs_no_write)
+{
+    run();
+    struct proplet_plan result = plan();
+
+    expect_silence(&result);
+    ck_assert_ptr_null(result.status.availability);
+    ck_assert_str_eq(condition(&result, "Available"), "? ?: ?");
+}
+
+static const struct {
+    enum availability_state before_state, state;
+    enum reason before, reason;
+    enum proplet_write write;
+} WRITES[] = {
+    { AVAILABILITY_UNSET, AVAILABILITY_OPEN, REASON_NONE, REASON_IN_WINDOW, PROPLET_WRITE_NOW },
+    { AVAILABILITY_OPEN, AVAILABILITY_CLOSED, REASON_IN_WINDOW, REASON_OUTSIDE_WINDOW,
+      PROPLET_WRITE_OPENING },
+    { AVAILABILITY_CLOSED, AVAILABILITY_OPEN, REASON_OVERRIDE_CLOSED, REASON_ALWAYS,
+      PROPLET_WRITE_OPENING },
+    { AVAILABILITY_DRAINING, AVAILABILITY_CLOSED, REASON_RECLAIMED, REASON_RECLAIMED,
+      PROPLET_WRITE_OPENING },
+    { AVAILABILITY_OPEN, AVAILABILITY_CLOSED, REASON_IN_WINDOW, REASON_RECLAIMED,
+      PROPLET_WRITE_NOW },
+    { AVAILABILITY_CLOSED, AVAILABILITY_OPEN, REASON_RECLAIMED, REASON_IN_WINDOW,
+      PROPLET_WRITE_NOW },
+    { AVAILABILITY_CLOSED, AVAILABILITY_UNSET, REASON_RECLAIMED, REASON_NONE, PROPLET_WRITE_NOW },
+    { AVAILABILITY_OPEN, AVAILABILITY_OPEN, REASON_IN_WINDOW, REASON_IN_WINDOW,
+      PROPLET_WRITE_NOTHING },
+};
+
+TEST_EACH(what_people_change_is_written_at_once_and_what_time_changes_is_not, WRITES)
+{
+    run();
+    available(WRITES[_i].before_state, WRITES[_i].before);
+    done();
+    available(WRITES[_i].state, WRITES[_i].reason);
+    struct proplet_plan result = done();
+
+    ck_assert_int_eq(result.write, WRITES[_i].write);
+    ck_assert_int_eq(result.status.availability != NULL, WRITES[_i].state != AVAILABILITY_UNSET);
+    result = plan();
+    expect_silence(&result);
+}
+
+/* The generation is in the same status. */
+TEST(edit_that_closes_is_written_at_once)
+{
+    run();
+    available(AVAILABILITY_OPEN, REASON_IN_WINDOW);
+    done();
+    observed.generation++;
+    available(AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW);
+    ck_assert_int_eq(plan().write, PROPLET_WRITE_NOW);
+}
+
+TEST(next_turn_is_that_of_silence_or_of_the_availability)
+{
+    heartbeat();
+    ck_assert_int_eq(plan().deadline_ms, NOW_MS + THRESHOLD_MS);
+    observed.availability.look_us = NOW_US + 1000001;
+    ck_assert_int_eq(plan().deadline_ms, NOW_MS + 1001); /* never before it */
+    observed.availability.look_us = NOW_US + INT64_C(30000001);
+    ck_assert_int_eq(plan().deadline_ms, NOW_MS + THRESHOLD_MS);
+    restart();
+    ck_assert_int_eq(plan().deadline_ms, NOW_MS + 30001);
+}

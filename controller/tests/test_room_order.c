@@ -38,7 +38,7 @@ static struct {
         const char *name, *client;
         char type; /* 'a', 'b' or 'c' */
         int max, active;
-        bool cordoned;
+        bool cordoned, killed;
     } proplets[PROPLETS];
     struct {
         enum where where;
@@ -83,6 +83,7 @@ static bool wants(enum wish wish, int proplet)
 static bool takes(int proplet, int task)
 {
     return wants(world.tasks[task].wish, proplet) && !world.proplets[proplet].cordoned &&
+           !world.proplets[proplet].killed &&
            world.proplets[proplet].active < world.proplets[proplet].max;
 }
 
@@ -161,7 +162,9 @@ static void put_task(int i)
 
 static void put_proplet(int i)
 {
-    const char *more = world.proplets[i].cordoned ? ",\"unschedulable\":true" : "";
+    const char *more = arena_printf(stage.arena, "%s%s",
+                                    world.proplets[i].cordoned ? ",\"unschedulable\":true" : "",
+                                    world.proplets[i].killed ? ",\"killSwitch\":true" : "");
 
     stage_put_proplet(world.proplets[i].name,
                       arena_printf(stage.arena,
@@ -231,6 +234,7 @@ static void change_proplet(void)
     world.proplets[i].type = (char)('a' + below(3));
     world.proplets[i].max = 1 + below(4);
     world.proplets[i].cordoned = below(4) == 0;
+    world.proplets[i].killed = below(4) == 0;
     put_proplet(i);
     fill(i);
 }

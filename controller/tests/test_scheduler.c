@@ -303,14 +303,33 @@ TEST(refusal_counts_why_each_is_out)
                      "NoCandidates: none of 7 Proplets fits: 1 is not of type external, "
                      "2 lack label zone=a, 1 is not of device type pi, 1 lacks capability gpu, "
                      "1 is cordoned, 1 is not ready");
+    for (int i = 0; i < 2; i++) {
+        struct candidate *closed = /* and not ready, which says less */
+            candidate(i ? "y" : "x", "{\"zone\":\"a\"}", "external",
+                      "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"]},");
+        closed->closed = true;
+        closed->ready = false;
+    }
+    ck_assert(str_has_suffix(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                             "1 is cordoned, 2 are closed, 1 is not ready"));
 
     candidate("h", "{\"zone\":\"a\"}", "external",
               "\"external\":{\"deviceType\":\"pi\",\"capabilities\":[\"gpu\"],\"maxTasks\":1},")
         ->active = 1;
     ck_assert(str_has_prefix(pick(&SCHEDULER_ROUND_ROBIN, &spec),
-                             "InsufficientCapacity: none of 8 Proplets fits: "));
+                             "InsufficientCapacity: none of 10 Proplets fits: "));
     ck_assert(
         str_has_suffix(pick(&SCHEDULER_ROUND_ROBIN, &spec), "1 is not ready, 1 is at maxTasks"));
+}
+
+TEST(task_that_is_pinned_to_a_closed_proplet_waits_for_it)
+{
+    const struct task_spec spec = task_spec("{\"propletSelector\":{\"propletId\":\"alpha\"}}");
+
+    external("alpha")->closed = true;
+    external("beta");
+    ck_assert_str_eq(pick(&SCHEDULER_ROUND_ROBIN, &spec),
+                     "PropletUnavailable: Proplet 'alpha' is closed");
 }
 
 /* At most three values, and of each at most 64 bytes. */

@@ -60,6 +60,7 @@ static struct observed_proplet some_proplet(void)
         .results_heard = !rarely(),
         .heard_since_ms = some_ms(),
         .cordoned = rarely(),
+        .closed = rarely(),
         .offline_since_us = maybe() ? some_us() : 0,
         .absent_from_ms = some_ms(),
         .fresh_since_ms = some_ms(),

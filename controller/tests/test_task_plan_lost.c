@@ -272,6 +272,27 @@ TEST_TIMES(cordon_before_the_start_moves_the_task, 2)
     }
 }
 
+/* As with a cordon. */
+TEST_TIMES(close_before_the_start_moves_the_task, 2)
+{
+    world_assigned();
+    world.candidates[0].closed = true;
+    world.observed.proplet.closed = true;
+    if (_i)
+        let_all_fit();
+    ck_assert(task_needs_candidates(&world.observed));
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert(plan.action != TASK_START && !plan.stop);
+    ck_assert_int_eq(plan.action == TASK_ASSIGN, _i);
+    if (_i)
+        ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
+    else
+        ck_assert_str_eq(world_condition(&plan, "Scheduled"),
+                         "False NoCandidates: the only Proplet does not fit: it is closed");
+}
+
 static void start_without_the_write(void)
 {
     struct task_plan plan = world_plan();

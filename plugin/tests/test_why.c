@@ -84,6 +84,22 @@ TEST(each_proplet_has_the_filter_that_it_fails)
     ck_assert_str_eq(text(document, "rank"), "{\"position\":1,\"waiting\":1}");
 }
 
+TEST(proplet_that_is_closed_by_its_status_does_not_fit)
+{
+    const cJSON *document = explained("[" TASK("one", "\"propletSelector\":{\"propletId\":\"a\"}",
+                                               WAITS("PropletUnavailable", "none")) "]",
+                                      "[{\"metadata\":{\"namespace\":\"lab\",\"name\":\"a\"},"
+                                      "\"spec\":{\"type\":\"external\",\"killSwitch\":true},"
+                                      "\"status\":{\"availability\":{\"state\":\"Closed\"}}}]");
+
+    ck_assert_str_eq(text(document, "proplets"),
+                     "[{\"object\":\"proplet/a\",\"proplet\":\"a\",\"fits\":false,\"active\":0,"
+                     "\"verdict\":\"is closed\"}]");
+    ck_assert_str_eq(text(document, "scheduler"), "{\"reason\":\"PropletUnavailable\","
+                                                  "\"message\":\"Proplet 'a' is closed\"}");
+    ck_assert_str_eq(text(document, "rank"), "{\"position\":1,\"waiting\":1}");
+}
+
 TEST(a_start_that_does_not_go_out_points_to_the_broker)
 {
     const cJSON *document = explained(

@@ -34,7 +34,8 @@ struct snapshot *snapshot_create(struct arena *arena)
                                    .tasks = store_create(),
                                    .rounds = store_create(),
                                    .placements = placements_create() };
-    snapshot->candidates = candidates_create(snapshot->proplets);
+    snapshot->candidates = candidates_create(&(struct candidate_sources){
+        .proplets = snapshot->proplets, .placements = snapshot->placements });
     return arena_own(arena, snapshot, snapshot_destroy);
 }
 
@@ -81,7 +82,7 @@ struct schedule_context snapshot_context(const struct snapshot *snapshot, struct
     char *last = arena_alloc(arena, 1, sizeof(((struct kube_name *)NULL)->name));
 
     for (size_t i = 0; i < set->len; i++)
-        items[i] = candidate_count(arena, &set->items[i], snapshot->placements, ns, 0);
+        items[i] = candidate_count(snapshot->candidates, arena, &set->items[i], ns, 0, 0);
     placements_last(snapshot->placements, ns, last);
     return (struct schedule_context){ .candidates = items, .len = set->len, .last_selected = last };
 }

@@ -12,7 +12,7 @@
  *
  * scheduled ──start published──> running ──result──> completed | failed
  *     └──────────┴──device restarted──> scheduled, another index
- *     └──────────┴──lost, deleted, cordoned before the start──> failed (Wait: stays)
+ *     └──────────┴──lost, deleted, cordoned or closed before the start──> failed (Wait: stays)
  *     └──────────┴──suspend, deadline, enough have answered──> interrupted
  *
  * The Task is completed when broadcastQuorum targets are (all, if it is not set): the others are

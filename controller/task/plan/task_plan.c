@@ -264,6 +264,24 @@ static void plan_gone(struct arena *arena, const struct task_observed *observed,
     plan->requeue_after_ms = 1;
 }
 
+/* The start cannot go out now. false: it can. */
+static bool wait_for_proplet(struct arena *arena, const struct task_observed *observed,
+                             struct task_plan *plan)
+{
+    if (!observed->proplet.ready) {
+        task_wait(arena, observed, plan, task_is_held(observed) ? REASON_FLEET : REASON_OFFLINE,
+                  absence(arena, observed));
+        task_requeue_when_lost(observed, plan);
+        return true;
+    }
+    if (!observed->proplet.closed || task_may_have_started(observed))
+        return false;
+    task_wait(
+        arena, observed, plan, REASON_UNAVAILABLE,
+        arena_printf(arena, "Proplet '%s' is closed", observed->task.status.assigned_proplet));
+    return true;
+}
+
 static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
                            struct task_plan *plan)
 {
@@ -294,12 +312,8 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         plan_gone(arena, observed, plan);
         return;
     }
-    if (!observed->proplet.ready) {
-        task_wait(arena, observed, plan, task_is_held(observed) ? REASON_FLEET : REASON_OFFLINE,
-                  absence(arena, observed));
-        task_requeue_when_lost(observed, plan);
+    if (wait_for_proplet(arena, observed, plan))
         return;
-    }
     if (!observed->may_start || task_awaits_backlog(observed)) {
         plan_backlog(arena, observed, plan);
         return;

@@ -346,12 +346,27 @@ bool task_plan_absence(struct arena *arena, const struct task_observed *observed
     return true;
 }
 
+/* A target has no other Proplet to go to, and may wait for its own. */
+static bool waits_for_opening(const struct task_observed *observed)
+{
+    return observed->target_id && task_lost_policy(&observed->task.spec) == LOST_WAIT;
+}
+
+/* It takes no new Tasks. */
+static bool is_shut(const struct task_observed *observed)
+{
+    const struct observed_proplet *proplet = &observed->proplet;
+
+    return proplet->exists &&
+           (proplet->cordoned || (proplet->closed && !waits_for_opening(observed)));
+}
+
 bool task_is_displaced(const struct task_observed *observed)
 {
     if (observed->task.status.phase != TASK_SCHEDULED || !task_is_assigned(observed) ||
         observed->attempt.published_ms || observed->task.spec.suspend)
         return false;
-    if (observed->proplet.exists && observed->proplet.cordoned && !task_may_have_started(observed))
+    if (is_shut(observed) && !task_may_have_started(observed))
         return true;
     return is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT;
 }

@@ -76,7 +76,7 @@ bool task_plan_absence(struct arena *arena, const struct task_observed *observed
 /* It would be lost, if the brake did not hold. */
 bool task_is_held(const struct task_observed *observed);
 void task_requeue_when_lost(const struct task_observed *observed, struct task_plan *plan);
-/* Scheduled on a Proplet that is lost, or was cordoned before the start went out: it stays
+/* Scheduled on a Proplet that is lost, or was cordoned or closed before the start went out: it stays
  * scheduled, on another Proplet if there is one. */
 bool task_is_displaced(const struct task_observed *observed);
 void task_plan_displaced(struct arena *arena, const struct task_observed *observed,

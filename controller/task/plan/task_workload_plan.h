@@ -16,7 +16,7 @@
  * attempt, so none is made twice; once the Task runs, a Job that is gone is never made again, its
  * successor is another attempt.
  *
- * A Task scheduled on a Proplet that goes Offline or is cordoned keeps its pod: it does not run there.
+ * A Task scheduled on a Proplet that goes Offline, is cordoned or closes keeps its pod: it does not run there.
  */
 
 /* A disrupted pod of a scheduled or running Task; so many does one run survive (MAX_RESTARTS). */

@@ -1,0 +1,34 @@
+/* Whether each Proplet is open, in memory: the scheduler and Tasks read it. */
+#pragma once
+
+#include "common/kube/object.h"
+#include "controller/device/availability.h"
+
+/*
+ * One entry for each Proplet that uses one of the fields, by uid; a Proplet without an entry is always open. It is
+ * filled when this replica begins to lead, before any object is reconciled, and then by the reconciler of Proplets.
+ * Any thread; one leaf mutex. Entries go with availabilities_remove.
+ */
+struct availabilities;
+struct availabilities *availabilities_create(void);
+void availabilities_destroy(struct availabilities *availabilities);
+
+/* Keeps the result of now_us. Returns true if availabilities_is_open has given, or gives, another answer than it gives from
+ * now on: the Proplet opened or closed, or it was to close and does not. */
+bool availabilities_set(struct availabilities *availabilities, const char *uid,
+                        const struct availability *is, int64_t now_us);
+/* Returns a zero value if there is no entry. */
+struct availability availabilities_get(struct availabilities *availabilities, const char *uid);
+/* Whether the Proplet takes new Tasks at now_us: it does not from the second on at which it closes by time, although
+ * its reconciler comes later. */
+bool availabilities_is_open(struct availabilities *availabilities, const char *uid, int64_t now_us);
+void availabilities_remove(struct availabilities *availabilities, const char *uid);
+
+/* Runs on the thread of availabilities_report, with no lock. Must not block. */
+typedef void availabilities_fn(void *ctx, const struct kube_name *proplet, bool open);
+/* Sets the function that changes are reported to. Called once, before there are other threads. */
+void availabilities_subscribe(struct availabilities *availabilities, availabilities_fn *function,
+                              void *ctx);
+/* Reports that the Proplet opened or closed, after availabilities_set. */
+void availabilities_report(struct availabilities *availabilities, const struct kube_name *proplet,
+                           bool open);

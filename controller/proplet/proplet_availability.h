@@ -1,0 +1,16 @@
+/* Evaluates whether a Proplet is open, and keeps the result for the scheduler and Tasks. */
+#pragma once
+
+#include "controller/proplet/proplet.h"
+
+/* Evaluates the Proplet at now_us. json and proplet are the object; the message is the arena's, or NULL. Reads the file
+ * of a time zone, if the Proplet has a schedule. Nothing is changed. */
+struct availability proplet_availability_look(const struct proplet_deps *deps, struct arena *arena,
+                                              const struct kube_object *object, const cJSON *json,
+                                              const struct proplet *proplet, int64_t now_us,
+                                              const char **ret_message);
+/* Keeps the result, and wakes the Tasks that an opening or a close concerns. */
+void proplet_availability_keep(const struct proplet_deps *deps, const struct kube_object *object,
+                               const struct availability *is, int64_t now_us);
+/* This replica begins to lead: evaluates and keeps all Proplets that use one of the fields. */
+void proplet_availability_fill(const struct proplet_deps *deps);

@@ -1,0 +1,97 @@
+/* The table of Proplets that may close. */
+#include "controller/device/availabilities.h"
+
+#include "common/base/str.h"
+#include "common/tests/suite.h"
+
+static struct availabilities *availabilities;
+
+static void set_up(void)
+{
+    availabilities = availabilities_create();
+}
+
+static void tear_down(void)
+{
+    availabilities_destroy(availabilities);
+}
+
+static bool set(const char *uid, enum availability_state state)
+{
+    const struct availability is = { .state = state, .since_us = 7 };
+
+    return availabilities_set(availabilities, uid, &is, 7);
+}
+
+TEST_GROUP("availabilities", set_up, tear_down);
+
+TEST(proplet_without_an_entry_is_open)
+{
+    ck_assert(availabilities_is_open(availabilities, "a", 7));
+    ck_assert_int_eq(availabilities_get(availabilities, "a").state, AVAILABILITY_UNSET);
+    ck_assert(set("a", AVAILABILITY_CLOSED));
+    ck_assert(!availabilities_is_open(availabilities, "a", 7));
+    ck_assert(availabilities_is_open(availabilities, "b", 7));
+    ck_assert_int_eq(availabilities_get(availabilities, "a").since_us, 7);
+    availabilities_remove(availabilities, "a");
+    availabilities_remove(availabilities, "a");
+    ck_assert(availabilities_is_open(availabilities, "a", 7));
+}
+
+TEST(only_opening_and_closing_are_changes)
+{
+    ck_assert(!set("a", AVAILABILITY_OPEN));
+    ck_assert(set("a", AVAILABILITY_DRAINING));
+    ck_assert(!set("a", AVAILABILITY_CLOSED));
+    ck_assert(!set("a", AVAILABILITY_UNKNOWN));
+    ck_assert(set("a", AVAILABILITY_OPEN));
+    ck_assert(!set("a", AVAILABILITY_UNSET));
+    ck_assert(set("a", AVAILABILITY_UNKNOWN));
+    ck_assert(set("a", AVAILABILITY_UNSET)); /* none of the fields is used any more */
+    ck_assert_int_eq(availabilities_get(availabilities, "a").since_us, 0);
+}
+
+/* It is not open again before its reconciler says so. */
+TEST(proplet_closes_at_its_second_and_opens_by_its_reconciler)
+{
+    struct availability is = { .state = AVAILABILITY_OPEN, .next_us = 1000 };
+
+    (void)availabilities_set(availabilities, "a", &is, 7);
+    ck_assert(availabilities_is_open(availabilities, "a", 999));
+    ck_assert(!availabilities_is_open(availabilities, "a", 1000));
+    is.state = AVAILABILITY_CLOSED;
+    (void)availabilities_set(availabilities, "a", &is, 7);
+    ck_assert(!availabilities_is_open(availabilities, "a", 1001));
+}
+
+/* A Task may have found it closed, and waits. */
+TEST(proplet_that_was_to_close_and_does_not_has_changed)
+{
+    struct availability is = { .state = AVAILABILITY_OPEN, .next_us = 1000 };
+
+    ck_assert(!availabilities_set(availabilities, "a", &is, 7));
+    is.next_us = 2000; /* the override was made longer */
+    ck_assert(!availabilities_set(availabilities, "a", &is, 999));
+    is.next_us = 3000;
+    ck_assert(availabilities_set(availabilities, "a", &is, 2000));
+    is.state = AVAILABILITY_CLOSED; /* although it was closed by its time before */
+    ck_assert(availabilities_set(availabilities, "a", &is, 3000));
+}
+
+static void note(void *ctx, const struct kube_name *proplet, bool open)
+{
+    *(int *)ctx += open && str_equal(proplet->name, "alpha") ? 1 : 100;
+}
+
+TEST(changes_are_reported_to_the_subscriber)
+{
+    struct kube_name alpha;
+    int told = 0;
+
+    ck_assert(kube_name_set(&alpha, "default", "alpha"));
+    availabilities_report(availabilities, &alpha, true);
+    availabilities_subscribe(availabilities, note, &told);
+    availabilities_report(availabilities, &alpha, true);
+    availabilities_report(availabilities, &alpha, false);
+    ck_assert_int_eq(told, 101);
+}

@@ -1,0 +1,375 @@
+/* Proplets that open and close: the reconcilers with devices, an API server, and time that passes. */
+#include "common/api/kinds.h"
+#include "common/api/names.h"
+#include "common/base/str.h"
+#include "common/tests/parsed.h"
+#include "controller/task/task_placement.h"
+#include "controller/tests/fake_bridge.h"
+
+/* The stage begins at 2026-01-01T00:00:00Z, a Thursday. */
+#define PROPLET(client, members)                                                                   \
+    "{\"type\":\"external\"" members                                                               \
+    ",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\","                  \
+    "\"channelId\":\"c\",\"clientId\":\"" client "\"}}"
+#define OVERRIDE(state, until)                                                                     \
+    ",\"availability\":{\"override\":{\"state\":\"" state "\",\"until\":\"2026-01-01T" until       \
+    ":00Z\"}}"
+#define WINDOW                                                                                     \
+    ",\"availability\":{\"schedule\":{\"windows\":[{\"days\":[\"thu\"],\"from\":\"00:10\","        \
+    "\"until\":\"00:20\"}]}}"
+#define KILLED ",\"killSwitch\":true"
+#define TASK(more)                                                                                 \
+    "{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"monitoringProfile\":{\"enabled\":false}" more "}"
+#define ON(proplet) ",\"propletSelector\":{\"propletId\":\"" proplet "\"}"
+
+/* The reasons of the Events of "beta", in the order in which they are made. */
+static char events[256];
+
+static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                     struct http_response *ret, struct error *err)
+{
+    if (str_equal(request->method, "POST") && strstr(request->path, "/events")) {
+        const cJSON *event = parsed(arena, request->body);
+        const char *name = json_string(json_path(event, "regarding", "name", NULL), "");
+        const char *reason = json_string(json_get(event, "reason"), "");
+
+        if (str_equal(name, "beta"))
+            (void)str_copy(events, sizeof(events), arena_printf(arena, "%s %s", events, reason));
+    }
+    return outside_roundtrip(ctx, arena, request, ret, err);
+}
+
+static void set_up(void)
+{
+    events[0] = '\0';
+    outside_reset();
+    stage_set_up(roundtrip, outside_between);
+    stage_run();
+}
+
+TEST_GROUP("proplet_availability", set_up, stage_tear_down);
+
+static void pass_minutes(int minutes)
+{
+    for (int i = 0; i < minutes * 6; i++) {
+        stage_wait_ms(10000);
+        stage_run();
+    }
+}
+
+static const cJSON *status_of(const char *proplet)
+{
+    return json_get(stage_get(&KIND_PROPLET, proplet), "status");
+}
+
+/* "Closed OverrideClosed False", or "" */
+static const char *state_of(const char *proplet)
+{
+    const cJSON *status = status_of(proplet);
+    const cJSON *availability = json_get(status, "availability");
+    const cJSON *condition = condition_get(json_get(status, "conditions"), "Available");
+
+    if (!availability && !condition)
+        return "";
+    ck_assert_str_eq(json_string(json_get(availability, "reason"), ""),
+                     json_string(json_get(condition, "reason"), ""));
+    return arena_printf(stage.arena, "%s %s %s", json_string(json_get(availability, "state"), ""),
+                        json_string(json_get(availability, "reason"), ""),
+                        json_string(json_get(condition, "status"), ""));
+}
+
+static const char *time_of(const char *proplet, const char *member)
+{
+    return json_string(json_path(status_of(proplet), "availability", member, NULL), "");
+}
+
+static void expect_waiting(const char *reason, const char *message)
+{
+    const cJSON *conditions = json_path(stage_get(&KIND_TASK, "one"), "status", "conditions", NULL);
+    const cJSON *scheduled = condition_get(conditions, "Scheduled");
+
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+    ck_assert_str_eq(stage_task_string("reason"), reason);
+    ck_assert_str_eq(json_string(json_get(scheduled, "message"), ""), message);
+}
+
+TEST(proplet_without_the_fields_says_nothing_of_it)
+{
+    pass_minutes(3);
+    ck_assert_str_eq(state_of("alpha"), "");
+    ck_assert_ptr_null(json_get(status_of("alpha"), "availability"));
+}
+
+TEST(task_waits_until_an_override_ends)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Closed", "00:05")));
+    stage_put_proplet("beta", PROPLET("device-2", KILLED));
+    stage_run();
+    ck_assert_str_eq(state_of("alpha"), "Closed OverrideClosed False");
+    ck_assert_str_eq(time_of("alpha", "nextTransition"), "2026-01-01T00:05:00Z");
+    stage_put_task(TASK(""));
+    stage_run();
+    expect_waiting("NoCandidates", "none of 2 Proplets fits: 2 are closed");
+    pass_minutes(4);
+    expect_waiting("NoCandidates", "none of 2 Proplets fits: 2 are closed");
+    pass_minutes(1);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert_str_eq(stage_task_string("assignedProplet"), "alpha");
+    ck_assert_str_eq(state_of("alpha"), "Open Always True");
+}
+
+TEST(pinned_task_waits_for_the_window_of_its_proplet)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", WINDOW));
+    stage_run();
+    ck_assert_str_eq(state_of("alpha"), "Closed OutsideWindow False");
+    ck_assert_str_eq(time_of("alpha", "nextTransition"), "2026-01-01T00:10:00Z");
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    expect_waiting("PropletUnavailable", "Proplet 'alpha' is closed");
+    const struct task_status status = { .reason = stage_task_string("reason") };
+    ck_assert(task_waits_for_room(&status)); /* it has a rank, also for the next leader */
+    pass_minutes(9);
+    expect_waiting("PropletUnavailable", "Proplet 'alpha' is closed");
+    pass_minutes(1);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert_str_eq(state_of("alpha"), "Open InWindow True");
+    ck_assert_str_eq(time_of("alpha", "nextTransition"), "2026-01-01T00:20:00Z");
+}
+
+/* Without a heartbeat or a change that would wake it. */
+TEST(its_own_timer_opens_it)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Closed", "00:01")));
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    stage_wait_ms(58000);
+    stage_turns(200); /* timers that come soon are waited for */
+    ck_assert_str_eq(state_of("alpha"), "Open Always True");
+}
+
+TEST(closing_drains_what_runs_and_takes_nothing_new)
+{
+    const char *body;
+
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Open", "00:05")));
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Closed", "00:30")));
+    stage_run();
+    ck_assert_str_eq(state_of("alpha"), "Draining OverrideClosed False");
+    ck_assert_str_ne(time_of("alpha", "stopAt"), "");
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+
+    stage_put(&KIND_TASK, "two", TASK(ON("alpha")));
+    stage_run();
+    ck_assert_str_eq(
+        json_string(json_path(stage_get(&KIND_TASK, "two"), "status", "reason", NULL), ""),
+        "PropletUnavailable");
+    ck_assert_int_eq(
+        proplet_debug_page(&stage.proplet, stage.arena, "namespace=default&name=alpha", &body),
+        200);
+    const cJSON *kept = json_get(parsed(stage.arena, body), "availability");
+    ck_assert_str_eq(json_string(json_get(kept, "state"), ""), "Draining");
+    ck_assert_str_eq(json_string(json_get(kept, "reason"), ""), "OverrideClosed");
+    ck_assert_str_eq(json_string(json_get(kept, "nextTransition"), ""),
+                     "2026-01-01T00:30:00.000000Z");
+    stage_delete(&KIND_TASK, "one");
+    pass_minutes(2);
+    ck_assert_str_eq(state_of("alpha"), "Closed OverrideClosed False");
+    ck_assert_str_eq(time_of("alpha", "stopAt"), "");
+}
+
+TEST(annotation_closes_until_people_take_it_away)
+{
+    static const char *const VALUES[] = { "true", "no" };
+
+    for (size_t i = 0; i < ARRAY_LEN(VALUES); i++) {
+        stage_annotate(&KIND_PROPLET, "alpha", ANNOTATION_RECLAIM, VALUES[i]);
+        stage_run();
+        ck_assert_str_eq(state_of("alpha"), i ? "" : "Closed Reclaimed False");
+        pass_minutes(1);
+        ck_assert_str_eq(state_of("alpha"), i ? "" : "Closed Reclaimed False");
+    }
+}
+
+TEST(fields_that_are_taken_away_leave_nothing)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", KILLED));
+    stage_run();
+    ck_assert_str_eq(state_of("alpha"), "Closed KillSwitch False");
+    stage_put_proplet("alpha", PROPLET("device-1", ""));
+    stage_run();
+    ck_assert_str_eq(state_of("alpha"), "");
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+}
+
+TEST(nothing_is_kept_of_a_proplet_that_is_gone)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", KILLED));
+    stage_run();
+    const char *uid =
+        json_string(json_path(stage_get(&KIND_PROPLET, "alpha"), "metadata", "uid", NULL), "");
+    struct availabilities *kept = stage.proplet.availabilities;
+
+    ck_assert_int_eq(availabilities_get(kept, uid).state, AVAILABILITY_CLOSED);
+    stage_delete(&KIND_PROPLET, "alpha");
+    stage_run();
+    ck_assert_int_eq(availabilities_get(kept, uid).state, AVAILABILITY_UNSET);
+}
+
+TEST(schedule_that_cannot_be_read_starts_nothing_and_says_which_text)
+{
+    stage_put_proplet("alpha",
+                      PROPLET("device-1", ",\"availability\":{\"schedule\":{\"daysOfWeek\":["
+                                          "\"monday\"],\"hoursOfDay\":[\"9\"]}}"));
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    ck_assert_str_eq(state_of("alpha"), "Unknown InvalidSchedule Unknown");
+    ck_assert_str_eq(
+        json_string(json_get(condition_get(json_get(status_of("alpha"), "conditions"), "Available"),
+                             "message"),
+                    ""),
+        "spec.availability.schedule.daysOfWeek[0]: 'monday': day 'monday' must be mon, tue, wed, "
+        "thu, fri, sat or sun");
+    expect_waiting("PropletUnavailable", "Proplet 'alpha' is closed");
+}
+
+/* The table of the next process is filled before any Task has a turn, and a close by a person is the one that was
+ * written. */
+TEST(next_leader_starts_nothing_and_keeps_the_close)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", KILLED));
+    stage_put_proplet("beta", PROPLET("device-2", WINDOW));
+    stage_run();
+    const char *since = time_of("alpha", "since");
+    stage_put_task(TASK(""));
+    stage_run();
+    expect_waiting("NoCandidates", "none of 2 Proplets fits: 2 are closed");
+
+    stage_wait_ms(90000);
+    stage.still = true; /* Tasks have their turns first, and only they */
+    stage.dead = true;
+    stage_run();
+    expect_waiting("NoCandidates", "none of 2 Proplets fits: 2 are closed");
+    stage.still = false;
+    stage.dead = true;
+    stage_run();
+    expect_waiting("NoCandidates", "none of 2 Proplets fits: 2 are closed");
+    ck_assert_str_eq(time_of("alpha", "since"), since);
+}
+
+TEST(close_is_the_time_at_which_it_was_seen_although_its_write_fails)
+{
+    stage_wait_ms(5000);
+    outside.fault = FAULT_SERVER_ERROR;
+    outside.fail_at = outside.steps + 1;
+    stage_put_proplet("alpha", PROPLET("device-1", KILLED));
+    stage_turns(1);
+    ck_assert_str_eq(state_of("alpha"), "");
+    stage_wait_ms(7000);
+    stage_run();
+    ck_assert_str_eq(state_of("alpha"), "Closed KillSwitch False");
+    ck_assert_str_eq(time_of("alpha", "since"), "2026-01-01T00:00:05Z");
+}
+
+#define FLEET 150
+
+static unsigned count_open(void)
+{
+    unsigned open = 0;
+
+    for (int i = 0; i < FLEET; i++)
+        open += str_equal(state_of(arena_printf(stage.arena, "late-%d", i)), "Open Always True");
+    return open;
+}
+
+/* 64 at once and then 64 a second; what a person does is not delayed by them. */
+TEST(fleet_that_opens_at_one_second_is_written_at_a_bounded_rate)
+{
+    int64_t began_ms = clock_monotonic_ms(&stage.clock.clock);
+
+    for (int i = 0; i < FLEET; i++)
+        stage_put_proplet(
+            arena_printf(stage.arena, "late-%d", i),
+            arena_printf(stage.arena, PROPLET("late-%d", OVERRIDE("Closed", "00:05")), i));
+    stage_run();
+    stage_wait_ms(300000 + began_ms - clock_monotonic_ms(&stage.clock.clock));
+    int64_t opened_ms = clock_monotonic_ms(&stage.clock.clock);
+
+    for (int i = 0; i < 10000 && clock_monotonic_ms(&stage.clock.clock) == opened_ms; i++)
+        stage_turns(1);
+    ck_assert_uint_ge(count_open(), 1);
+    ck_assert_uint_le(count_open(), 65);
+    stage_put_proplet("alpha", PROPLET("device-1", KILLED));
+    stage_turns(2);
+    ck_assert_str_eq(state_of("alpha"), "Closed KillSwitch False");
+    for (int i = 0; i < 1000 && count_open() < FLEET; i++)
+        stage_turns(10);
+    ck_assert_uint_eq(count_open(), FLEET);
+    ck_assert_int_ge(clock_monotonic_ms(&stage.clock.clock) - opened_ms, 1300);
+    ck_assert_int_le(clock_monotonic_ms(&stage.clock.clock) - opened_ms, 3000);
+}
+
+/* More than are woken at each change. The opening calls as many as have room. */
+TEST(opening_calls_the_first_of_many_that_wait)
+{
+    stage_put_proplet(
+        "alpha", PROPLET("device-1", ",\"external\":{\"maxTasks\":1}" OVERRIDE("Closed", "00:05")));
+    stage_put_proplet("beta", PROPLET("device-2", KILLED));
+    for (int i = 0; i < 70; i++)
+        stage_put(&KIND_TASK, arena_printf(stage.arena, "many-%02d", i), TASK(""));
+    stage_put_task(TASK(",\"priority\":100"));
+    stage_run();
+    stage_wait_ms(290000);
+    stage_put_proplet("beta", PROPLET("device-2", KILLED ",\"unschedulable\":true"));
+    stage_run(); /* now they were woken, and are not again for 30 s */
+    int64_t left_ms = 300000 - (clock_wall_us(&stage.clock.clock) / 1000 - INT64_C(1767225600000));
+    ck_assert_int_gt(left_ms, 0);
+    stage_wait_ms(left_ms);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+}
+
+static const struct {
+    const char *before, *after;
+    const char *events;
+} EVENTS[] = {
+    { "", KILLED, " KillSwitch" },
+    { KILLED, "", " KillSwitch Released" },
+    { KILLED, OVERRIDE("Closed", "00:05"), " KillSwitch Released" },
+    { OVERRIDE("Closed", "00:05"), OVERRIDE("Open", "00:05"), "" },
+    { WINDOW, WINDOW, "" },
+    { "", ",\"availability\":{\"schedule\":{\"daysOfWeek\":[\"x\"],\"hoursOfDay\":[\"9\"]}}",
+      " InvalidSchedule" },
+    { "",
+      ",\"availability\":{\"schedule\":{\"timezone\":\"Mars/Olympus\",\"daysOfWeek\":[\"mon\"],"
+      "\"hoursOfDay\":[\"9\"]}}",
+      " UnknownTimeZone" },
+};
+
+TEST_EACH(what_people_do_has_an_event_and_what_time_does_has_none, EVENTS)
+{
+    stage_put_proplet("beta",
+                      arena_printf(stage.arena, PROPLET("device-2", "%s"), EVENTS[_i].before));
+    stage_run();
+    stage_put_proplet("beta",
+                      arena_printf(stage.arena, PROPLET("device-2", "%s"), EVENTS[_i].after));
+    stage_run();
+    pass_minutes(12);
+    stage_write_events();
+    ck_assert_str_eq(events, arena_printf(stage.arena, " Online%s", EVENTS[_i].events));
+}
+
+TEST(reclaim_has_an_event)
+{
+    stage_annotate(&KIND_PROPLET, "beta", ANNOTATION_RECLAIM, "true");
+    stage_run();
+    stage_annotate(&KIND_PROPLET, "beta", ANNOTATION_RECLAIM, "");
+    stage_run();
+    stage_write_events();
+    ck_assert_str_eq(events, " Online Reclaimed Released");
+}
