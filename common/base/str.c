@@ -168,6 +168,14 @@ static bool is_second_byte(unsigned char first, unsigned char second)
     }
 }
 
+int str_hex_digit(char c)
+{
+    static const char DIGITS[] = "0123456789abcdef0123456789ABCDEF";
+    const char *at = c ? strchr(DIGITS, c) : NULL;
+
+    return at ? (int)(at - DIGITS) % 16 : -1;
+}
+
 size_t str_utf8_char(const char *bytes, size_t len)
 {
     if (!len)

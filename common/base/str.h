@@ -33,6 +33,8 @@ bool str_to_bool(const char *s, bool *ret); /* "true", "false", "1" or "0" */
  * Rounds up to whole milliseconds. */
 bool str_to_duration_ms(const char *s, int64_t *ret_ms);
 
+int str_hex_digit(char c); /* 0 to 15, of both cases; -1: it is none */
+
 /* Returns the length of the UTF-8 character at the start of bytes; 0 if there is no valid one. */
 size_t str_utf8_char(const char *bytes, size_t len);
 bool str_is_utf8(const char *bytes, size_t len);

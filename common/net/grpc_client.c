@@ -10,14 +10,6 @@
 #define PREFIX_LEN 5
 #define MAX_HEADERS 16384
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)tolower((unsigned char)c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Percent-decoded, as the status of gRPC is sent. A text that is not UTF-8 is dropped. */
 static const char *read_text(struct arena *arena, const char *sent)
 {
@@ -27,8 +19,8 @@ static const char *read_text(struct arena *arena, const char *sent)
     for (; *sent; sent++) {
         char c = *sent;
 
-        if (c == '%' && hex_digit(sent[1]) >= 0 && hex_digit(sent[2]) >= 0) {
-            c = (char)(hex_digit(sent[1]) * 16 + hex_digit(sent[2]));
+        if (c == '%' && str_hex_digit(sent[1]) >= 0 && str_hex_digit(sent[2]) >= 0) {
+            c = (char)(str_hex_digit(sent[1]) * 16 + str_hex_digit(sent[2]));
             sent += 2;
         }
         if (!iscntrl((unsigned char)c))

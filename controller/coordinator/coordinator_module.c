@@ -1,14 +1,10 @@
 /* The coordinator as a part of the process. */
-#include <string.h>
-
 #include "common/base/str.h"
 #include "controller/coordinator/coordinator.h"
 #include "controller/module/module.h"
 #include "controller/shared/options.h"
 
 extern const struct module COORDINATOR_MODULE;
-
-#define MAX_URL 512
 
 struct coordinator_flags {
     const char *address;
@@ -33,12 +29,11 @@ static int check(const struct controller_settings *settings, const void *own, st
                          "--coordinator-bind-address and --coordinator-url: give both or neither");
     if (str_is_empty(url))
         return 0;
-    if ((!str_has_prefix(url, "http://") && !str_has_prefix(url, "https://")) ||
-        url[strlen(url) - 1] == '/' || strlen(url) > MAX_URL)
+    if (!controller_url_is_usable(url))
         return error_set(err, ERROR_INVALID,
                          "--coordinator-url: must be http://HOST[:PORT] or https://HOST[:PORT] "
                          "without a slash at its end, of at most %d characters",
-                         MAX_URL);
+                         CONTROLLER_MAX_URL);
     return 0;
 }
 

@@ -199,6 +199,12 @@ static int check_mqtt_address(const char *address, struct error *err)
     return 0;
 }
 
+bool controller_url_is_usable(const char *url)
+{
+    return (str_has_prefix(url, "http://") || str_has_prefix(url, "https://")) &&
+           !str_has_suffix(url, "/") && strlen(url) <= CONTROLLER_MAX_URL;
+}
+
 /* Each once: a list and a watch belong to each. */
 static int check_namespaces(struct str_list *namespaces, struct error *err)
 {

@@ -61,6 +61,10 @@ struct controller_settings {
     bool is_on[MODULES_MAX];
 };
 
+#define CONTROLLER_MAX_URL 512
+/* Whether url begins with http:// or https://, has no slash at its end, and at most CONTROLLER_MAX_URL characters. */
+bool controller_url_is_usable(const char *url);
+
 /* As options_parse: 1 for --help and --version; ERROR_INVALID names the flag. */
 int controller_options_parse(struct arena *arena, int argc, char *const *argv,
                              struct controller_settings *ret, struct error *err) MUST_CHECK;

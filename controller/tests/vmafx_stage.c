@@ -67,8 +67,8 @@ static size_t index_of(const struct kube_kind *kind)
 
 static struct informer *informer_of(const struct kube_kind *kind)
 {
-    struct informer *const informers[] = { vmafx.job.jobs, vmafx.node.nodes,
-                                           vmafx.training.trainings };
+    struct informer *const informers[] = { vmafx.job.objects, vmafx.node.nodes,
+                                           vmafx.training.objects };
 
     return informers[index_of(kind)];
 }
@@ -180,18 +180,17 @@ static void start_process(void)
     process.loop = watch_loop_create(process.config);
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
         vmafx.queues[i] = workqueue_create(KINDS[i]->plural, &vmafx.clock.clock);
-    vmafx.job = (struct vmafx_job_deps){ .jobs = make_informer(&KIND_VMAFXJOB),
-                                         .flags = &vmafx.flags,
-                                         .pool = http_client_pool_create(),
-                                         .notes = vmafx_notes_create() };
+    vmafx.job = (struct vmafx_poll_deps){ .objects = make_informer(&KIND_VMAFXJOB),
+                                          .flags = &vmafx.flags,
+                                          .pool = http_client_pool_create(),
+                                          .notes = vmafx_notes_create() };
     vmafx.node = (struct vmafx_node_deps){ .nodes = make_informer(&KIND_VMAFXNODE),
-                                           .jobs = vmafx.job.jobs,
+                                           .jobs = vmafx.job.objects,
                                            .notes = vmafx_notes_create() };
-    vmafx.training =
-        (struct vmafx_training_deps){ .trainings = make_informer(&KIND_VMAFXMODELTRAINING),
-                                      .flags = &vmafx.flags,
-                                      .pool = http_client_pool_create(),
-                                      .notes = vmafx_notes_create() };
+    vmafx.training = (struct vmafx_poll_deps){ .objects = make_informer(&KIND_VMAFXMODELTRAINING),
+                                               .flags = &vmafx.flags,
+                                               .pool = http_client_pool_create(),
+                                               .notes = vmafx_notes_create() };
     options.nodes = informer_store(vmafx.node.nodes);
     options.queue = vmafx.queues[1];
     vmafx.node.prober = vmafx_prober_create(&options);

@@ -16,9 +16,9 @@ struct vmafx_stage {
     struct vmafx_peer peer;   /* of GetJob */
     struct tiny_server *http; /* "/healthz" is 200, all else 404, until the test says otherwise */
     struct vmafx_flags flags;
-    struct vmafx_job_deps job;
+    struct vmafx_poll_deps job;
     struct vmafx_node_deps node;
-    struct vmafx_training_deps training;
+    struct vmafx_poll_deps training;
     struct workqueue *queues[3]; /* of jobs, nodes and trainings */
     const char *pruned;          /* member that the CRD of the cluster does not have; NULL: none */
     bool is_late;                /* the watch brings nothing */

@@ -31,24 +31,22 @@ extern const char *const VMAFX_UNREAD[];
 /* Time-out of a call, a probe or a poll. */
 #define VMAFX_TIMEOUT_MS 5000
 
-struct vmafx_job_deps {
-    struct informer *jobs;
+/* Of a kind whose objects are polled: VmafxJobs and VmafxModelTrainings. */
+struct vmafx_poll_deps {
+    struct informer *objects;
     const struct vmafx_flags *flags;
     struct http_client_pool *pool;
     struct vmafx_notes *notes;
 };
+/* In the arena of the host. */
+struct vmafx_poll_deps *vmafx_poll_deps_create(const struct module_host *host,
+                                               const struct kube_kind *kind);
+void vmafx_poll_deps_destroy(void *ptr);
 
 struct vmafx_node_deps {
     struct informer *nodes;
     struct informer *jobs;
     struct vmafx_prober *prober;
-    struct vmafx_notes *notes;
-};
-
-struct vmafx_training_deps {
-    struct informer *trainings;
-    const struct vmafx_flags *flags;
-    struct http_client_pool *pool;
     struct vmafx_notes *notes;
 };
 

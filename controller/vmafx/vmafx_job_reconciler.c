@@ -6,7 +6,7 @@
 #include "controller/vmafx/vmafx_job_plan.h"
 #include "controller/vmafx/vmafx_status.h"
 
-static struct vmafx_answer ask(const struct vmafx_job_deps *deps, const struct reconcile *rc,
+static struct vmafx_answer ask(const struct vmafx_poll_deps *deps, const struct reconcile *rc,
                                const char *id)
 {
     const char *address = vmafx_address(rc->arena, deps->flags->grpc_address, rc->name.ns, NULL);
@@ -30,7 +30,7 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
     events_emit(rc->events, &KIND_VMAFXJOB, object, event);
 }
 
-static void observe(const struct vmafx_job_deps *deps, struct reconcile *rc,
+static void observe(const struct vmafx_poll_deps *deps, struct reconcile *rc,
                     const struct vmafx_note *note, struct vmafx_job_observed *ret)
 {
     if (vmafx_job_is_followed(&ret->status) && clock_monotonic_ms(rc->clock) >= note->due_ms)
@@ -45,13 +45,13 @@ static void observe(const struct vmafx_job_deps *deps, struct reconcile *rc,
 }
 
 /* An answer that could not be written down is asked for again by the retry. */
-static int act(const struct vmafx_job_deps *deps, struct reconcile *rc,
+static int act(const struct vmafx_poll_deps *deps, struct reconcile *rc,
                const struct kube_object *object, const struct vmafx_job_observed *observed,
                struct vmafx_note *note, struct error *err)
 {
     const struct vmafx_job_plan plan = vmafx_job_plan(rc->arena, observed);
-    const struct vmafx_write write = { deps->jobs, &KIND_VMAFXJOB,    &VMAFX_JOB_STATUS,
-                                       object,     &observed->status, &plan.status };
+    const struct vmafx_write write = { deps->objects, &KIND_VMAFXJOB,    &VMAFX_JOB_STATUS,
+                                       object,        &observed->status, &plan.status };
     bool written, asked = observed->answer.seen != VMAFX_SEEN_NOTHING;
 
     note->series = plan.series;
@@ -72,10 +72,10 @@ static int act(const struct vmafx_job_deps *deps, struct reconcile *rc,
 
 int vmafx_job_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
-    const struct vmafx_job_deps *deps = self;
+    const struct vmafx_poll_deps *deps = self;
     struct vmafx_job_observed observed = { .answer = { .seen = VMAFX_SEEN_NOTHING } };
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(deps->jobs), &rc->name);
+    struct kube_object *object = store_get(informer_store(deps->objects), &rc->name);
     int r = 0;
 
     if (object && !object->deleting)
@@ -126,22 +126,8 @@ static const struct module_source SOURCES[] = {
 
 static int create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
-    struct vmafx_job_deps *deps = arena_new(host->arena, struct vmafx_job_deps);
-
-    *deps = (struct vmafx_job_deps){ .jobs = module_host_informer(host, &KIND_VMAFXJOB),
-                                     .flags = vmafx_flags_of(host),
-                                     .pool = http_client_pool_create(),
-                                     .notes = vmafx_notes_create() };
-    *ret = deps;
+    *ret = vmafx_poll_deps_create(host, &KIND_VMAFXJOB);
     return 0;
-}
-
-static void destroy(void *self)
-{
-    struct vmafx_job_deps *deps = self;
-
-    http_client_pool_destroy(deps->pool);
-    vmafx_notes_destroy(deps->notes);
 }
 
 const struct module VMAFXJOB_MODULE = {
@@ -154,5 +140,5 @@ const struct module VMAFXJOB_MODULE = {
     .sources = SOURCES,
     .create = create,
     .reconcile = vmafx_job_reconcile,
-    .destroy = destroy,
+    .destroy = vmafx_poll_deps_destroy,
 };

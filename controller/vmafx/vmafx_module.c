@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "controller/shared/options.h"
 #include "controller/vmafx/vmafx.h"
-
-#define MAX_ADDRESS 512
 
 #define FLAG(flag, kind, member)                                                                   \
     .name = (flag), .type = (kind), .offset = offsetof(struct vmafx_flags, member)
@@ -32,13 +31,12 @@ static const struct option FLAG_TABLE[] = {
 
 static int check_url(const char *flag, const char *url, struct error *err)
 {
-    if ((!str_has_prefix(url, "http://") && !str_has_prefix(url, "https://")) ||
-        str_has_suffix(url, "/") || strlen(url) > MAX_ADDRESS)
+    if (!controller_url_is_usable(url))
         return error_set(
             err, ERROR_INVALID,
             "--%s: must begin with http:// or https://, not end with a slash, and have "
             "at most %d characters",
-            flag, MAX_ADDRESS);
+            flag, CONTROLLER_MAX_URL);
     return 0;
 }
 
@@ -50,11 +48,11 @@ static int check(const struct controller_settings *settings UNUSED, const void *
 
     if (str_has_prefix(host, "https://"))
         host += strlen("https://");
-    if (!*host || strchr(host, '/') || strlen(host) > MAX_ADDRESS)
+    if (!*host || strchr(host, '/') || strlen(host) > CONTROLLER_MAX_URL)
         return error_set(err, ERROR_INVALID,
                          "--vmafx-controller-grpc-address: must be HOST:PORT or https://HOST:PORT, "
                          "of at most %d characters",
-                         MAX_ADDRESS);
+                         CONTROLLER_MAX_URL);
     int r = check_url("vmafx-controller-http-address", flags->http_address, err);
     return r < 0 ? r : check_url("vmafx-trainer-url", flags->trainer_url, err);
 }
@@ -90,4 +88,24 @@ void vmafx_project(cJSON *object)
 {
     for (size_t i = 0; VMAFX_UNREAD[i]; i++)
         json_remove_path(object, VMAFX_UNREAD[i]);
+}
+
+struct vmafx_poll_deps *vmafx_poll_deps_create(const struct module_host *host,
+                                               const struct kube_kind *kind)
+{
+    struct vmafx_poll_deps *deps = arena_new(host->arena, struct vmafx_poll_deps);
+
+    *deps = (struct vmafx_poll_deps){ .objects = module_host_informer(host, kind),
+                                      .flags = vmafx_flags_of(host),
+                                      .pool = http_client_pool_create(),
+                                      .notes = vmafx_notes_create() };
+    return deps;
+}
+
+void vmafx_poll_deps_destroy(void *ptr)
+{
+    struct vmafx_poll_deps *deps = ptr;
+
+    http_client_pool_destroy(deps->pool);
+    vmafx_notes_destroy(deps->notes);
 }

@@ -8,7 +8,7 @@
 #include "controller/vmafx/vmafx_training_plan.h"
 
 /* NULL: there is no answer that can be used. */
-static const cJSON *ask(const struct vmafx_training_deps *deps, const struct reconcile *rc)
+static const cJSON *ask(const struct vmafx_poll_deps *deps, const struct reconcile *rc)
 {
     const struct http_client_request get = {
         .method = "GET",
@@ -44,7 +44,7 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
 }
 
 /* An answer that could not be written down is asked for again by the retry. */
-static int poll_and_write(const struct vmafx_training_deps *deps, struct reconcile *rc,
+static int poll_and_write(const struct vmafx_poll_deps *deps, struct reconcile *rc,
                           const struct kube_object *object,
                           struct vmafx_training_observed *observed, struct vmafx_note *note,
                           struct error *err)
@@ -54,7 +54,7 @@ static int poll_and_write(const struct vmafx_training_deps *deps, struct reconci
 
     observed->reply = asks ? ask(deps, rc) : NULL;
     const struct vmafx_training_plan plan = vmafx_training_plan(rc->arena, observed);
-    const struct vmafx_write write = { deps->trainings,        &KIND_VMAFXMODELTRAINING,
+    const struct vmafx_write write = { deps->objects,          &KIND_VMAFXMODELTRAINING,
                                        &VMAFX_TRAINING_STATUS, object,
                                        &observed->status,      &plan.status };
     int r = vmafx_status_write(rc, &write, note, &written, err);
@@ -72,10 +72,10 @@ static int poll_and_write(const struct vmafx_training_deps *deps, struct reconci
 
 int vmafx_training_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
-    const struct vmafx_training_deps *deps = self;
+    const struct vmafx_poll_deps *deps = self;
     struct vmafx_training_observed observed = { .reply = NULL };
     CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(deps->trainings), &rc->name);
+    struct kube_object *object = store_get(informer_store(deps->objects), &rc->name);
 
     if (!object || object->deleting) {
         vmafx_notes_drop(deps->notes, &rc->name);
@@ -102,24 +102,8 @@ static const struct module_source SOURCES[] = {
 
 static int create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
-    struct vmafx_training_deps *deps = arena_new(host->arena, struct vmafx_training_deps);
-
-    *deps = (struct vmafx_training_deps){
-        .trainings = module_host_informer(host, &KIND_VMAFXMODELTRAINING),
-        .flags = vmafx_flags_of(host),
-        .pool = http_client_pool_create(),
-        .notes = vmafx_notes_create(),
-    };
-    *ret = deps;
+    *ret = vmafx_poll_deps_create(host, &KIND_VMAFXMODELTRAINING);
     return 0;
-}
-
-static void destroy(void *self)
-{
-    struct vmafx_training_deps *deps = self;
-
-    http_client_pool_destroy(deps->pool);
-    vmafx_notes_destroy(deps->notes);
 }
 
 const struct module VMAFXMODELTRAINING_MODULE = {
@@ -131,5 +115,5 @@ const struct module VMAFXMODELTRAINING_MODULE = {
     .sources = SOURCES,
     .create = create,
     .reconcile = vmafx_training_reconcile,
-    .destroy = destroy,
+    .destroy = vmafx_poll_deps_destroy,
 };

@@ -9,14 +9,6 @@
 #define MAX_PARTS 10
 #define MAX_MANAGER 128
 
-static int request_hex_digit(char c)
-{
-    static const char DIGITS[] = "0123456789abcdef0123456789ABCDEF";
-    const char *at = c ? strchr(DIGITS, c) : NULL;
-
-    return at ? (int)(at - DIGITS) % 16 : -1;
-}
-
 /* RFC 3986; plus: '+' is a blank, as in a query. NULL: not decodable, or a NUL. */
 static char *request_decode(struct arena *arena, const char *text, size_t len, bool plus)
 {
@@ -30,8 +22,8 @@ static char *request_decode(struct arena *arena, const char *text, size_t len, b
             ret[n++] = plus && text[i] == '+' ? ' ' : text[i];
             continue;
         }
-        if (i + 2 >= len || (high = request_hex_digit(text[i + 1])) < 0 ||
-            (low = request_hex_digit(text[i + 2])) < 0 || high + low == 0)
+        if (i + 2 >= len || (high = str_hex_digit(text[i + 1])) < 0 ||
+            (low = str_hex_digit(text[i + 2])) < 0 || high + low == 0)
             return NULL;
         ret[n++] = (char)(high * 16 + low);
         i += 2;
