@@ -221,11 +221,30 @@ struct availability availability_at(const struct availability_observed *observed
         .next_us = verdict.next_us,
         .look_us = verdict.look_us,
         .generation = observed->generation,
+        .at_us = observed->now_us,
     };
 
     if (ret.state == AVAILABILITY_DRAINING || ret.state == AVAILABILITY_CLOSED)
         ret.stop_us = ret.since_us + grace_us(observed, ret.reason);
     return ret;
+}
+
+bool availability_still_holds(const struct availability_observed *observed,
+                              struct availability *ret)
+{
+    const struct availability *before = &observed->before;
+    bool is_due = before->look_us && observed->now_us >= before->look_us;
+
+    /* A schedule that cannot be read is read again, and a clock that was set back may open a window again. */
+    if (before->state == AVAILABILITY_UNSET || before->state == AVAILABILITY_UNKNOWN ||
+        !before->at_us || observed->now_us < before->at_us || is_due ||
+        before->generation != observed->generation ||
+        (before->reason == REASON_RECLAIMED) != observed->reclaimed)
+        return false;
+    *ret = *before;
+    if (ret->state != AVAILABILITY_OPEN)
+        ret->state = observed->busy ? AVAILABILITY_DRAINING : AVAILABILITY_CLOSED;
+    return true;
 }
 
 /* --- both ------------------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ struct availability {
     int64_t next_us;    /* the time at which it opens or closes by time alone; 0: it does not */
     int64_t look_us;    /* the time at which to evaluate again; 0: time changes nothing */
     int64_t generation; /* of the spec that this is of */
+    int64_t at_us;      /* the time of the evaluation; 0: an earlier leader's */
 };
 
 struct availability_observed {
@@ -66,6 +67,11 @@ struct availability availability_of_status(const struct availability_status *sta
  * arguments decides, so a new leader that reads the status comes to the same result.
  */
 struct availability availability_at(const struct availability_observed *observed);
+
+/* Whether the result before this one is still that of availability_at: the object is the same, and no change by time is
+ * due. *ret then has it, with the present `busy`. Needs no times, so no file is read at each turn. */
+bool availability_still_holds(const struct availability_observed *observed,
+                              struct availability *ret);
 
 /* Whether new Tasks may start. */
 bool availability_is_open(const struct availability *availability);

@@ -28,19 +28,23 @@ struct availability proplet_availability_look(const struct proplet_deps *deps, s
     if (!availability_is_used(&proplet->spec, reclaimed))
         return (struct availability){ .state = AVAILABILITY_UNSET };
 
-    const struct availability_times times =
-        availability_read(arena, spec ? spec->schedule : NULL, NULL);
-    const struct availability_observed observed = {
+    struct availability_observed observed = {
         .spec = &proplet->spec,
         .reclaimed = reclaimed,
-        .times = &times,
         .before = last_result(deps, object, &proplet->status),
         .generation = object->generation,
         .busy = placements_count(deps->placements, object->ns, object->name).active > 0,
         .now_us = now_us,
     };
-    const struct availability is = availability_at(&observed);
+    struct availability is;
 
+    if (availability_still_holds(&observed, &is))
+        return is;
+
+    const struct availability_times times =
+        availability_read(arena, spec ? spec->schedule : NULL, NULL);
+    observed.times = &times;
+    is = availability_at(&observed);
     if (is.state == AVAILABILITY_UNKNOWN)
         *ret_message = times.message;
     return is;

@@ -97,6 +97,58 @@ static const char *result(const struct row *row)
 
 TEST_GROUP("availability", arena_set_up, arena_tear_down);
 
+/* A result of 12:00, and what is observed after it. */
+static const struct {
+    enum availability_state state;
+    enum reason reason;
+    int64_t kept_us; /* of the evaluation; 0: an earlier leader's */
+    int64_t now_us;
+    int64_t generation; /* it was of the first */
+    bool reclaimed, busy;
+    enum availability_state expected; /* AVAILABILITY_UNSET: it is to be evaluated again */
+} LATER[] = {
+    { AVAILABILITY_OPEN, REASON_IN_WINDOW, AT(12, 0), AT(13, 0), 1, false, true,
+      AVAILABILITY_OPEN },
+    { AVAILABILITY_DRAINING, REASON_OUTSIDE_WINDOW, AT(12, 0), AT(13, 0), 1, false, false,
+      AVAILABILITY_CLOSED },
+    { AVAILABILITY_CLOSED, REASON_RECLAIMED, AT(12, 0), AT(13, 0), 1, true, true,
+      AVAILABILITY_DRAINING },
+    /* the next change is at 18:00 */
+    { AVAILABILITY_OPEN, REASON_IN_WINDOW, AT(12, 0), AT(18, 0), 1, false, false,
+      AVAILABILITY_UNSET },
+    { AVAILABILITY_OPEN, REASON_IN_WINDOW, AT(12, 0), AT(11, 59), 1, false, false,
+      AVAILABILITY_UNSET },
+    { AVAILABILITY_OPEN, REASON_IN_WINDOW, AT(12, 0), AT(13, 0), 2, false, false,
+      AVAILABILITY_UNSET },
+    { AVAILABILITY_OPEN, REASON_IN_WINDOW, AT(12, 0), AT(13, 0), 1, true, false,
+      AVAILABILITY_UNSET },
+    { AVAILABILITY_CLOSED, REASON_RECLAIMED, AT(12, 0), AT(13, 0), 1, false, false,
+      AVAILABILITY_UNSET },
+    { AVAILABILITY_UNKNOWN, REASON_NO_ZONES, AT(12, 0), AT(13, 0), 1, false, false,
+      AVAILABILITY_UNSET },
+    { AVAILABILITY_OPEN, REASON_IN_WINDOW, 0, AT(13, 0), 1, false, false, AVAILABILITY_UNSET },
+};
+
+TEST_EACH(a_result_holds_until_something_may_change_it, LATER)
+{
+    const struct availability_observed observed = {
+        .reclaimed = LATER[_i].reclaimed,
+        .before = { .state = LATER[_i].state,
+                    .reason = LATER[_i].reason,
+                    .look_us = AT(18, 0),
+                    .generation = 1,
+                    .at_us = LATER[_i].kept_us },
+        .generation = LATER[_i].generation,
+        .busy = LATER[_i].busy,
+        .now_us = LATER[_i].now_us,
+    };
+    struct availability is = { .state = AVAILABILITY_UNSET };
+
+    ck_assert_int_eq(availability_still_holds(&observed, &is),
+                     LATER[_i].expected != AVAILABILITY_UNSET);
+    ck_assert_int_eq(is.state, LATER[_i].expected);
+}
+
 static const struct row ROWS[] = {
     { .spec = "", .now_us = AT(12, 0), .expected = "unused" },
     { .spec = "\"killSwitch\":false", .now_us = AT(12, 0), .expected = "unused" },
