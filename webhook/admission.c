@@ -103,7 +103,7 @@ static struct field_errors *find_errors(struct arena *arena, const struct admiss
         .old = request->old,
         .max_inline_wasm = settings->max_inline_wasm,
         .zoneinfo = settings->zoneinfo,
-        .now_us = clock_wall_us(&CLOCK_SYSTEM),
+        .now_us = settings->clock ? clock_wall_us(settings->clock) : 0,
         .policy = settings->policy,
         .errors = field_errors_create(arena),
     };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/api/admission.h"
+#include "common/base/clock.h"
 
 /* Two objects of at most 3 MiB each (etcd's limit, doubled by JSON) and 1 MiB for the rest. */
 #define ADMISSION_MAX_BODY (7u << 20)
@@ -22,6 +23,7 @@ struct admission_settings {
     size_t max_inline_wasm;                /* 0: the schema's limit */
     const char *zoneinfo;                  /* NULL: the system's */
     const struct admission_policy *policy; /* NULL: allows everything */
+    const struct clock *clock;             /* NULL: no warnings that depend on the time */
     bool has_vmafx;                        /* kinds of the extension "vmafx" are served, too */
 };
 
@@ -32,7 +34,7 @@ struct admission_answer {
 };
 
 /*
- * Pure, but for the look into the database of time zones. ERROR_INVALID: the body is no
+ * Pure, but for the clock of the settings and the look into the database of time zones. ERROR_INVALID: the body is no
  * AdmissionReview of admission.k8s.io/v1 for this hook; ERROR_TOO_LARGE: it has too many values.
  * Neither repeats anything of the body.
  */

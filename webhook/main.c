@@ -82,6 +82,7 @@ static void process_create(struct process *process)
     (void)admission_hooks(); /* the first review need not wait for the schemas */
     process->admission.max_inline_wasm = (size_t)settings->max_inline_wasm;
     process->admission.policy = &settings->policy;
+    process->admission.clock = &CLOCK_SYSTEM;
     process->admission.has_vmafx = settings->enable_vmafx;
     process->manager = manager_create();
     process->serving = serving_create(&options);

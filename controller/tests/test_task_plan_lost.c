@@ -249,48 +249,35 @@ TEST(a_fleet_that_is_away_together_loses_nothing)
 
 TEST_GROUP("before and behind the start", world_set_up, world_tear_down);
 
-TEST_TIMES(cordon_before_the_start_moves_the_task, 2)
+static const struct {
+    bool closed, others_fit;
+} SHUT[] = { { false, false }, { false, true }, { true, false }, { true, true } };
+
+TEST_EACH(cordon_or_close_before_the_start_moves_the_task, SHUT)
 {
+    bool closed = SHUT[_i].closed;
+
     world_assigned();
-    world.proplets[0].spec.unschedulable = true;
-    world.observed.proplet.cordoned = true;
-    if (_i)
+    world.proplets[0].spec.unschedulable = world.observed.proplet.cordoned = !closed;
+    world.candidates[0].closed = world.observed.proplet.closed = closed;
+    if (SHUT[_i].others_fit)
         let_all_fit();
     ck_assert(task_needs_candidates(&world.observed));
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
     ck_assert(plan.action != TASK_START && !plan.stop);
-    ck_assert_int_eq(plan.action == TASK_ASSIGN, _i);
-    if (_i) {
+    ck_assert_int_eq(plan.action == TASK_ASSIGN, SHUT[_i].others_fit);
+    if (SHUT[_i].others_fit) {
         ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
         ck_assert_int_eq(plan.status.attempt, 2);
     } else {
         ck_assert_ptr_null(plan.status.assigned_proplet);
         ck_assert_str_eq(world_condition(&plan, "Scheduled"),
-                         "False NoCandidates: the only Proplet does not fit: it is cordoned");
+                         closed
+                             ? "False NoCandidates: the only Proplet does not fit: it is closed"
+                             : "False NoCandidates: the only Proplet does not fit: it is cordoned");
     }
-}
-
-/* As with a cordon. */
-TEST_TIMES(close_before_the_start_moves_the_task, 2)
-{
-    world_assigned();
-    world.candidates[0].closed = true;
-    world.observed.proplet.closed = true;
-    if (_i)
-        let_all_fit();
-    ck_assert(task_needs_candidates(&world.observed));
-    struct task_plan plan = world_plan();
-
-    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
-    ck_assert(plan.action != TASK_START && !plan.stop);
-    ck_assert_int_eq(plan.action == TASK_ASSIGN, _i);
-    if (_i)
-        ck_assert_str_ne(plan.status.assigned_proplet, WORLD_PROPLET);
-    else
-        ck_assert_str_eq(world_condition(&plan, "Scheduled"),
-                         "False NoCandidates: the only Proplet does not fit: it is closed");
 }
 
 static void start_without_the_write(void)

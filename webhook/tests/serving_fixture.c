@@ -25,7 +25,7 @@ const char *serving_dir;
 static char *certificates; /* directory */
 static char ca_file[4096];
 static _Atomic int64_t ahead_us;
-static struct admission_settings settings;
+static struct admission_settings settings = { .clock = &CLOCK_SYSTEM };
 
 static int64_t wall_us(void *ctx UNUSED)
 {

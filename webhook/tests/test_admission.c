@@ -147,17 +147,25 @@ TEST_EACH(a_refusal_repeats_nothing_of_the_body, BODIES)
     ck_assert_int_eq(review(BODIES[_i]), -ERROR_INVALID);
 }
 
-TEST(the_policy_comes_from_the_settings)
+/* Reviews a Task with an inline module. */
+static struct admission_answer review_inline(const struct admission_settings *settings)
 {
-    const char *schemes[] = { "oci" };
-    const struct admission_policy policy = { .image_schemes = { schemes, 1 } };
-    const struct admission_settings settings = { .policy = &policy };
     const char *body = HEAD "1,\"file\":\"AGFzbQEAAAA=\"" TAIL;
     struct admission_answer answer;
     struct error err = { 0 };
 
     ck_assert_int_eq(
-        admission_review(arena, task_validator(), &settings, body, strlen(body), &answer, &err), 0);
+        admission_review(arena, task_validator(), settings, body, strlen(body), &answer, &err), 0);
+    return answer;
+}
+
+TEST(the_policy_comes_from_the_settings)
+{
+    const char *schemes[] = { "oci" };
+    const struct admission_policy policy = { .image_schemes = { schemes, 1 } };
+    const struct admission_settings settings = { .policy = &policy };
+    const struct admission_answer answer = review_inline(&settings);
+
     ck_assert(!answer.allowed);
     ck_assert_ptr_nonnull(
         strstr(answer.body, "spec.file: Forbidden: must not be inline: allowed are oci"));
@@ -166,17 +174,11 @@ TEST(the_policy_comes_from_the_settings)
 TEST(the_limit_of_modules_comes_from_the_settings)
 {
     const struct admission_settings settings = { .max_inline_wasm = 11 };
-    const char *body = HEAD "1,\"file\":\"AGFzbQEAAAA=\"" TAIL;
-    struct admission_answer answer;
-    struct error err = { 0 };
+    const struct admission_answer answer = review_inline(&settings);
 
-    ck_assert_int_eq(
-        admission_review(arena, task_validator(), &settings, body, strlen(body), &answer, &err), 0);
     ck_assert(!answer.allowed);
     ck_assert_ptr_nonnull(strstr(answer.body, "Too long: may not be more than 11 characters"));
-    ck_assert_int_eq(
-        admission_review(arena, task_validator(), &SETTINGS, body, strlen(body), &answer, &err), 0);
-    ck_assert(answer.allowed);
+    ck_assert(review_inline(&SETTINGS).allowed);
 }
 
 TEST(a_cut_review_is_refused_wherever_it_is_cut)

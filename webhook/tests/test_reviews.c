@@ -18,7 +18,7 @@ TEST_TIMES(a_review_is_answered_as_expected, find_reviews())
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const struct review_file file = review_file_read(arena, (size_t)_i);
-    struct admission_settings settings = { .has_vmafx = true };
+    struct admission_settings settings = { .clock = &CLOCK_SYSTEM, .has_vmafx = true };
     const struct http_server_request request = { .method = "POST",
                                                  .path = file.hook->path,
                                                  .query = "timeout=5s",
