@@ -212,6 +212,7 @@ void fleet_metrics(struct fleet *fleet, const char *key, const struct sample *sa
     device_known(fleet, device);
     device->view.sample = *sample;
     device->view.sample_us = now_us;
+    trend_add(&device->view.trend, sample, now_us);
     pthread_mutex_unlock(&fleet->lock);
 }
 

@@ -9,6 +9,7 @@
 #include "common/base/arena.h"
 #include "controller/device/samples.h"
 #include "controller/device/strangers.h"
+#include "controller/device/trend.h"
 
 /*
  * A device is its identity "<domain>/<channel>/<clientId>" (fleet_key). Live values are here and
@@ -43,6 +44,7 @@ struct fleet_device {
     const char *metadata; /* JSON text in the arena, or NULL */
     struct sample sample;
     int64_t sample_us; /* the time of it; 0: none in this process */
+    struct trend trend;
     /* Attempts in a row that ended on it without a result (start not confirmed, restarted, lost),
      * counted up to FLEET_MAX_UNANSWERED. */
     size_t unanswered;

@@ -13,6 +13,7 @@
 #include "common/view/state.h"
 #include "common/view/timeline.h"
 #include "controller/cache/indexes.h"
+#include "controller/device/fleet.h"
 #include "controller/page/files.h"
 #include "controller/page/guard.h"
 #include "controller/page/request.h"
@@ -357,6 +358,17 @@ static void add_children(struct call *call, size_t list, const cJSON *object, cJ
     }
 }
 
+static void add_load(struct call *call, size_t list, const cJSON *object, cJSON *document)
+{
+    struct fleet_device device;
+    char key[FLEET_KEY_LEN];
+
+    if (PAGE_LIST[list].kind != &KIND_PROPLET || !proplet_identity_of(object, NULL, key))
+        return;
+    fleet_get(call->page->options.fleet, call->arena, key, &device);
+    trend_show(&device.trend, clock_wall_us(call->page->options.clock), document);
+}
+
 static void object_detail(struct call *call)
 {
     cJSON *document = json_object(call->arena), *found = json_array(call->arena);
@@ -378,6 +390,7 @@ static void object_detail(struct call *call)
     page_explain(PAGE_LIST[list].kind, object, json_set_object(document, "why"));
     timeline_rows(call->arena, object, found, json_set_array(document, "timeline"));
     add_children(call, list, object, document);
+    add_load(call, list, object, document);
     page_clean(call->arena, object);
     json_set_copy(document, "object", object);
     answer_json(call, 200, document);

@@ -7,7 +7,8 @@
  *   GET  /api/me                             {"user", "now": milliseconds since the epoch, "all": {list: bool}}
  *   GET  /api/stream?list=L[&ns=N]           text/event-stream (feed.h); L: a list of rows.h, or "fleet"
  *   GET  /api/object?list=L&ns=N&name=O      {"object","why","timeline","children"}; of a FederatedJob also
- *                                            "participants": those of the round that has not ended
+ *                                            "participants": those of the round that has not ended;
+ *                                            of a Proplet also "load" (trend.h), as this process heard it
  *   GET  /api/events[?ns=N]                  {"events":[…]}: the last PAGE_EVENTS
  *
  * HEAD is answered as GET, without the body.
@@ -29,6 +30,7 @@ struct page_options {
     const struct clock *clock;
     struct viewers *viewers;
     struct feeds *feeds;
+    struct fleet *fleet; /* of the load of devices */
     struct informer *informers[PAGE_LISTS];
 };
 

@@ -90,6 +90,7 @@ static int start(void *ctx, struct error *err)
         .clock = self->host->clock,
         .viewers = self->viewers,
         .feeds = self->feeds,
+        .fleet = self->fleet,
     };
 
     for (size_t i = 0; i < PAGE_LISTS; i++)

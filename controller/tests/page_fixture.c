@@ -6,7 +6,6 @@
 #include "common/kube/in_process.h"
 #include "common/tests/parsed.h"
 #include "controller/cache/indexes.h"
-#include "controller/device/fleet.h"
 
 struct page_fixture page_fixture;
 
@@ -17,7 +16,6 @@ static struct guest {
 } guests[VIEWERS_MAX * 2];
 static size_t guest_count;
 static struct kube_in_process base;
-static struct fleet *fleet;
 
 static const char *answer(struct arena *scratch, const struct guest *guest,
                           const struct http_request *request, int *status)
@@ -110,8 +108,8 @@ void page_set_up(void)
         options.informers[i] = page_fixture.informers[i];
     }
     indexes_add_task(informer_store(page_fixture.informers[page_list_find("tasks")]));
-    fleet = fleet_create();
-    options.fleet = fleet;
+    page_fixture.fleet = fleet_create();
+    options.fleet = page_fixture.fleet;
     options.clock = &page_fixture.clock.clock;
     page_fixture.feeds = feeds_create(&options);
     page_fixture.viewers = viewers_create(page_fixture.config, &page_fixture.clock.clock);
@@ -124,7 +122,7 @@ void page_tear_down(void)
     watch_loop_destroy(page_fixture.loop);
     for (size_t i = 0; i < PAGE_LISTS; i++)
         informer_destroy(page_fixture.informers[i]);
-    fleet_destroy(fleet);
+    fleet_destroy(page_fixture.fleet);
     kube_config_destroy(page_fixture.config);
     arena_tear_down();
 }

@@ -6,6 +6,7 @@
 #include "common/tests/arena_fixture.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
+#include "controller/device/fleet.h"
 #include "controller/page/page.h"
 
 struct page_fixture {
@@ -13,6 +14,7 @@ struct page_fixture {
     struct kube_config *config;
     struct watch_loop *loop; /* never started */
     struct informer *informers[PAGE_LISTS];
+    struct fleet *fleet;
     struct viewers *viewers;
     struct feeds *feeds;
     const char *object;      /* the answer to a GET of an object, JSON; NULL: 404 */

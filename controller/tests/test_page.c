@@ -237,7 +237,8 @@ static void http_set_up(void)
     struct page_options options = { .address = "127.0.0.1:0",
                                     .clock = &page_fixture.clock.clock,
                                     .viewers = page_fixture.viewers,
-                                    .feeds = page_fixture.feeds };
+                                    .feeds = page_fixture.feeds,
+                                    .fleet = page_fixture.fleet };
     memcpy(options.informers, page_fixture.informers, sizeof(options.informers));
     int r = page_start(&options, &page, &err);
     ck_assert_msg(r == 0, "%s", err.message);
@@ -429,6 +430,23 @@ TEST(details_come_with_why_and_what_happened)
     ck_assert_ptr_null(strstr(text, "Foreign"));
     ck_assert_ptr_null(strstr(text, "planted"));
     ck_assert_ptr_nonnull(strstr(answer("GET /api/events?ns=lab", own, ""), "Foreign"));
+}
+
+TEST(a_proplet_has_the_load_of_its_device)
+{
+    const struct sample sample = { .cpu_milli_percent = 42000, .memory_milli_percent = -1 };
+    const char *own = log_in("good");
+
+    page_fixture.object =
+        "{\"kind\":\"Proplet\",\"metadata\":{\"name\":\"p\",\"namespace\":\"lab\",\"uid\":\"u-p\"},"
+        "\"spec\":{\"type\":\"external\",\"connectionConfig\":{\"domainId\":\"d\",\"channelId\":"
+        "\"c\","
+        "\"clientId\":\"one\"}}}";
+    ck_assert_ptr_null(
+        strstr(answer("GET /api/object?list=proplets&ns=lab&name=p", own, ""), "load"));
+    fleet_metrics(page_fixture.fleet, "d/c/one", &sample, clock_wall_us(&page_fixture.clock.clock));
+    const char *text = answer("GET /api/object?list=proplets&ns=lab&name=p", own, "");
+    ck_assert_msg(strstr(text, "null,42],\"memory\":[null,"), "%s", text);
 }
 
 /* Users of another namespace may write any owner into their Tasks. */

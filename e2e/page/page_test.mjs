@@ -83,6 +83,15 @@ async function listKeepsItsFilter(page) {
   check("a list without a filter has one", await page.inputValue('input[type="search"]') === "");
 }
 
+/* Its device sends metrics every ten seconds. */
+async function loadIsShown(page) {
+  await page.evaluate(() => { location.hash = "#/proplets/default/gateway"; });
+  const chart = page.locator('[role=img][aria-label^="the last 10 minutes"] canvas');
+  await chart.waitFor({ timeout: 60000 });
+  const label = await page.getAttribute('[role=img][aria-label^="the last 10 minutes"]', "aria-label");
+  check(`the chart says: ${label}`, /processor [0-9]+%/.test(label));
+}
+
 /* A browser whose clock is two days ahead. */
 async function agesAreThoseOfTheServer(browser) {
   const page = await open(browser, base, { viewport: SIZES.wide });
@@ -127,6 +136,7 @@ async function main() {
   await page.waitForFunction(() => [...document.querySelectorAll(".row")].some((row) => row.innerText.includes("fresh") && row.innerText.includes("completed")), null, { timeout: 30000 });
   await listKeepsItsFilter(page);
   await longWorkIsShown(page);
+  await loadIsShown(page);
   await agesAreThoseOfTheServer(browser);
   await aRestartAsksForALogin(page);
 

@@ -199,29 +199,44 @@ function Graph({ object, children, ns }) {
   </svg></div>`;
 }
 
-function Chart({ title, points }) {
+/* lines: [title, values] each, with null where there is no value. */
+function Chart({ title, label, unit, x, lines, range }) {
   const box = useRef();
   useEffect(() => {
-    const ink = getComputedStyle(document.documentElement).getPropertyValue("--soft"), line = getComputedStyle(document.documentElement).getPropertyValue("--accent");
-    const axis = { stroke: ink, grid: { stroke: "#8884", width: 1 } };
-    const plot = new uPlot({ width: box.current.clientWidth, height: 180, title, scales: { x: { time: false } }, axes: [{ ...axis, values: (u, v) => v.map((x) => Number.isInteger(x) ? x : "") }, axis],
-      series: [{ label: "round" }, { label: title, stroke: line, width: 2, points: { show: true } }] }, [points.map((p) => p[0]), points.map((p) => p[1])], box.current);
+    const style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--soft");
+    const axis = { stroke: ink, grid: { stroke: "#8884", width: 1 } }, whole = (u, values) => values.map((value) => Number.isInteger(value) ? value : "");
+    const plot = new uPlot({ width: box.current.clientWidth, height: 180, title, scales: { x: { time: false }, ...(range && { y: { range } }) }, axes: [{ ...axis, values: whole }, axis],
+      series: [{ label: unit }, ...lines.map(([name], i) => ({ label: name, stroke: style.getPropertyValue(i ? "--warn" : "--accent"), dash: i ? [6, 4] : [], width: 2, points: { show: true } }))] },
+      [x, ...lines.map(([, values]) => values)], box.current);
     const resize = () => plot.setSize({ width: box.current.clientWidth, height: 180 });
     addEventListener("resize", resize);
     return () => { removeEventListener("resize", resize); plot.destroy(); };
-  }, [title, JSON.stringify(points)]);
-  return html`<div ref=${box} role="img" aria-label=${`${title} over rounds: ${points.map((p) => digits(p[1], 3)).join(", ")}`} />`;
+  }, [title, JSON.stringify([x, lines])]);
+  return html`<div ref=${box} role="img" aria-label=${label} />`;
+}
+
+/* Processor and memory of a device in the last ten minutes, as this process heard them. */
+function Load({ load }) {
+  if (!load) return html`<p class="soft">No measurement came in the last 10 minutes. Only the controller that leads hears devices.</p>`;
+  const last = (values) => { const known = values.filter((value) => value !== null); return known.length ? `${known[known.length - 1]}%` : "not told"; };
+  return html`<${Chart} title="Percent in the last 10 minutes" unit="minute" range=${(u, min, max) => [0, Math.max(100, max || 0)]} x=${load.cpu.map((value, i) => (i + 1 - load.cpu.length) * load.step / 60)}
+    lines=${[["Processor", load.cpu], ["Memory", load.memory]]} label=${`the last 10 minutes: processor ${last(load.cpu)}, memory ${last(load.memory)}`} />`;
 }
 
 /* Old rounds are deleted (spec.historyLimit), so that the first one that is there may have any number. */
 const number = (round, i) => Number(round.name.match(/^round-(\d+)-/)?.[1] ?? i + 1);
 
+function Means({ metric, rounds }) {
+  const points = rounds.map((round, i) => [number(round, i), round.means?.[metric]]).filter((point) => typeof point[1] === "number");
+  const title = metric.slice(0, 40), values = points.map((point) => point[1]);
+  return html`<${Chart} title=${title} unit="round" x=${points.map((point) => point[0])} lines=${[[title, values]]} label=${`${title} over rounds: ${values.map((value) => digits(value, 3)).join(", ")}`} />`;
+}
+
 function Rounds({ children, now }) {
   const rounds = [...children].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   const metrics = [...new Set(rounds.flatMap((round) => Object.keys(round.means || {})))].sort();
   if (!rounds.length) return html`<p class="soft">No round has begun yet.</p>`;
-  return html`<div class="charts">${metrics.map((metric) => html`<${Chart} key=${metric} title=${metric.slice(0, 40)}
-      points=${rounds.map((round, i) => [number(round, i), round.means?.[metric]]).filter((p) => typeof p[1] === "number")} />`)}</div>
+  return html`<div class="charts">${metrics.map((metric) => html`<${Means} key=${metric} metric=${metric} rounds=${rounds} />`)}</div>
     <div class="scroll"><table><thead><tr><th>Round</th><th>Phase</th><th>Updates</th><th>Duration</th><th>Metrics</th></tr></thead><tbody>
       ${rounds.map((round) => html`<tr><td><a href=${detail("rounds", round)}><${Text} of=${round.name} /></a></td><td><${Phase} of=${round.phase} /></td>
         <td>${round.updates ?? 0} of ${round.required ?? "?"}</td><td>${round.started ? span(((Date.parse(round.finished) || now) - Date.parse(round.started)) / 1000) : "–"}</td>
@@ -291,6 +306,7 @@ function DetailPage({ at, feed, ask }) {
   return html`<div class="title"><h1><bdi>${name}</bdi></h1><${Phase} of=${why.phase} proplet=${proplet} /><span class="soft"><bdi>${ns}</bdi> · ${since(object.metadata.creationTimestamp, now)} old</span></div>
     ${feed.ready && !row && html`<p class="notice">It does not exist any more. This is how it was.</p>`}
     <${Why} why=${why} proplet=${proplet} />
+    ${proplet && html`<section class="card wide"><h2>Load</h2><${Load} load=${found.load} /></section>`}
     ${list === "tasks" && html`<section class="card wide"><h2>Life of this run</h2><${Axis} object=${object} now=${now} /></section><${Checkpoint} object=${object} now=${now} /><${Result} status=${object.status || {}} />`}
     ${found.cut && html`<p class="notice">Only the first ${children.length} of its objects are shown.</p>`}
     ${list === "jobs" && html`<section class="card wide"><h2>Tasks</h2><${Graph} object=${object} children=${children} ns=${ns} /></section>`}
