@@ -279,12 +279,14 @@ doc-test: all ## the commands of tutorials and how-to pages, on the demo (PAGES=
 	@e2e/setup.sh docs
 	@python3 -B e2e/tools/doc_commands.py $(PAGES)
 
-.PHONY: alerts metrics-test dashboards page-test vendor-page
+.PHONY: alerts metrics-test dashboards dashboard-pictures page-test vendor-page
 alerts: ## the alerts of config/metrics, with promtool
 	@e2e/setup.sh promtool
 	@. e2e/versions.sh && python3 -B e2e/tools/alerts.py "$$PROMTOOL"
 metrics-test: all ## alerts, dashboards and metrics of the demo, with promtool and Prometheus of Debian
 	@e2e/tools/metrics.sh
+dashboard-pictures: all ## pictures of the dashboards with the metrics of the demo, in build/e2e/dashboards
+	@PICTURES=build/e2e/dashboards e2e/tools/metrics.sh
 page-test: all ## the fleet page of both demos in Chromium, with screenshots in build/e2e/page (needs npm)
 	@e2e/tools/page.sh
 vendor-page: ## the libraries of the page against npm

@@ -17,7 +17,7 @@ struct trend {
 };
 
 /* When the clock goes back, the half minute that was the last one gets the sample. A clock that changes by ten minutes
- * or more begins anew. */
+ * or more forgets the samples before it. */
 void trend_add(struct trend *trend, const struct sample *sample, int64_t now_us);
 
 /*

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Tests the dashboards of config/metrics, and the metrics of running programs.
 
-    dashboards.py PROMTOOL PROMETHEUS METRICS-URL
+    dashboards.py PROMTOOL PROMETHEUS METRICS-URL [PICTURE-COMMAND...]
 
 The programs behind METRICS-URL are those of `make demo KEEP=1`, on which this runs Tasks. The dashboards must be what
 config/metrics/dashboards.py makes, with a unit and a description in each panel and declared metrics alone; promtool must
 find nothing in the metrics; and a Prometheus that scraped them must answer each query with a series, but those below.
-Grafana itself is not started.
+Grafana itself is not started. PICTURE-COMMAND runs at the end, with the address of that Prometheus as its last argument.
 """
 
 import json
@@ -27,6 +27,7 @@ from metric_names import declared
 
 FOLDER = pathlib.Path("config/metrics/dashboards")
 SCRAPES, WITHIN_S = 4, 60
+PICTURED_S = 120
 # Series of these metrics exist only when it happened.
 UNANSWERED = {
     'rate(propeller_task_attempts_total{outcome="failed"}': "no Task of the demo fails",
@@ -63,7 +64,7 @@ def fetch(url):
         return reply.read().decode()
 
 
-def run_tasks():
+def run_tasks(*, waits):
     """Some runs, and one that waits for ever."""
     module = subprocess.run(["kubectl", "get", "task", "addition", "-o", "jsonpath={.spec.file}"], check=True,
                             capture_output=True).stdout
@@ -72,7 +73,8 @@ def run_tasks():
         command = ["kubectl-propeller", "run", "--wasm", file.name, "--input", "10", "--input", "32"]
         for _ in range(3):
             subprocess.run([*command, "--rm", "--timeout", "60s"], check=True, capture_output=True)
-        subprocess.run([*command, "--detach", "--capability", "none-has-it"], check=True, capture_output=True)
+        if waits:
+            subprocess.run([*command, "--detach", "--capability", "none-has-it"], check=True, capture_output=True)
 
 
 class Prometheus:
@@ -115,27 +117,38 @@ class Prometheus:
         return left
 
 
-def live_problems(promtool, prometheus, url):
+def draw(server, command):
+    """Pictures of two minutes in which Tasks run and a round of federated learning lacks devices."""
+    subprocess.run(["kubectl", "apply", "-f", "config/samples/federatedjob.yaml"], check=True, capture_output=True)
+    ends = time.monotonic() + PICTURED_S
+    while time.monotonic() < ends:
+        run_tasks(waits=False)
+    subprocess.run([*command, server.url], check=True)
+
+
+def live_problems(promtool, prometheus, url, picture_command):
     checked = subprocess.run([promtool, "check", "metrics"], input=fetch(url), capture_output=True, text=True, check=False)
     if checked.returncode or checked.stderr.strip():
         yield f"promtool check metrics: {checked.stdout}{checked.stderr}"
     with Prometheus(prometheus, urllib.parse.urlparse(url).netloc) as server:
         if server.answers([f"count_over_time(up[1m]) >= {SCRAPES}"]): # rates need a time before the Tasks
             yield f"Prometheus did not scrape {SCRAPES} times within {WITHIN_S} s"
-        run_tasks()
+        run_tasks(waits=True)
         exprs = [target["expr"].replace("$__rate_interval", "1m") for _, panel in panels_of() for target in panel["targets"]]
         for expr in server.answers([expr for expr in exprs if not any(part in expr for part in UNANSWERED)]):
             yield f"no series answers {expr}"
+        if picture_command:
+            draw(server, picture_command)
 
 
-def main(promtool, prometheus, url):
+def main(promtool, prometheus, url, *picture_command):
     with tempfile.TemporaryDirectory() as name:
         problems = list(static_problems(declared(pathlib.Path(name))))
-    problems += live_problems(promtool, prometheus, url)
+    problems += live_problems(promtool, prometheus, url, picture_command)
     print("\n".join(problems) or f"dashboards: {len(list(panels_of()))} panels passed, 0 failed")
     return 1 if problems else 0
 
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
-    sys.exit(main(*sys.argv[1:4]))
+    sys.exit(main(*sys.argv[1:]))
