@@ -15,7 +15,7 @@ as_json() { k create --dry-run=client --output json -f "$1" | jq -s '{ items: ma
 fits() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --programs "$ROOT/build/bin"; }
 
 k apply --server-side -f "$ROOT/crds/" -f "$ROOT/crds/vmafx/" >/dev/null
-k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" -f "$ROOT/crds/vmafx/" >/dev/null
+k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
 k create namespace "$SYSTEM_NS" >/dev/null
 k label namespace "$SYSTEM_NS" pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
 

@@ -248,10 +248,12 @@ api() {
     curl -sSf --max-time 20 --unix-socket "$CLUSTER/api" "http://localhost$path" "$@"
 }
 
+# The kinds of the core: without the flag, kubectl wait reads the folders below, too.
+crds_established() { k wait --for=condition=Established --timeout=60s --recursive=false -f "$ROOT/crds/" >/dev/null; }
 cluster_prepare() {
     ! has_standalone || return 0 # it knows its kinds and has no RBAC
     k apply --server-side -f "$ROOT/crds/"
-    k wait --for=condition=Established --timeout=30s -f "$ROOT/crds/"
+    crds_established
     k apply --server-side -f "$ROOT/rbac/base/" -f "$ROOT/rbac/cluster/"
 }
 
