@@ -78,7 +78,7 @@ case_end() {
     set +e
     # Whom a signal ends has the status of the command before.
     ((status > 0 || SECONDS + 1 < ${CASE_SECONDS:-SECONDS + 2})) || status=124
-    ((status == 0)) || pkill -TERM -P $$ # what it waited for when its time was over
+    ((status == 0)) || pkill -TERM -P $$ -g 0 # what it waited for when its time was over, and no process that it noted
     ((status == 0)) || case_revive_cluster
     case_tells_no_secret || status=1
     ! operator_in_pods || operator_memory >>"$WORK/memory" 2>/dev/null
