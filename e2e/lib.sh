@@ -37,6 +37,8 @@ source "$HERE/lib/workloads.sh"
 source "$HERE/lib/kubelet.sh"
 # shellcheck source=e2e/lib/federated.sh
 source "$HERE/lib/federated.sh"
+# shellcheck source=e2e/lib/vmafx.sh
+source "$HERE/lib/vmafx.sh"
 # shellcheck source=e2e/lib/s3.sh
 source "$HERE/lib/s3.sh"
 # shellcheck source=e2e/lib/faults.sh

@@ -122,7 +122,7 @@ packages_of() {
             ;;
         node) printf '%s\n' "${NODE_PACKAGES[@]}" ;;
         promtool | helm) printf '%s\n' python3 python3-yaml ;;
-        dashboards) printf '%s\n' python3 python3-venv ;;
+        dashboards | vmafx) printf '%s\n' python3 python3-venv ;;
         page)
             echo chromium
             command -v npm >/dev/null || echo npm
@@ -132,7 +132,7 @@ packages_of() {
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
         control-plane | kubectl | go) ;;
         *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, promtool," \
-            "dashboards, page, docs, go, helm or all" ;;
+            "dashboards, vmafx, page, docs, go, helm or all" ;;
         esac
     done
 }
@@ -283,6 +283,7 @@ main() {
         kubectl) debian_program "$DEBIAN_KUBECTL" kubernetes-client ;;
         promtool) debian_program "$PROMTOOL" prometheus ;;
         dashboards) python_environment "$DASHBOARDS_HOME" "$DASHBOARDS_REQUIREMENTS" ;;
+        vmafx) python_environment "$VMAFX_HOME" "$VMAFX_REQUIREMENTS" ;;
         page)
             mkdir -p "$PAGE_HOME"
             cp "$PAGE_REQUIREMENTS" "$PAGE_HOME/"

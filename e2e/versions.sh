@@ -25,4 +25,6 @@ PAGE_HOME=$CACHE/page-$(cksum <"$PAGE_REQUIREMENTS" | cut -d' ' -f1)
 DEVICE_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/device/requirements.txt
 DOCS_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/../docs/requirements.txt
 DOCS_HOME=$CACHE/docs-$(cksum <"$DOCS_REQUIREMENTS" | cut -d' ' -f1)
+VMAFX_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/vmafx/requirements.txt
+VMAFX_HOME=$CACHE/vmafx-$(cksum <"$VMAFX_REQUIREMENTS" | cut -d' ' -f1)
 PYTHON_HOME=$CACHE/python-$(cksum <"$DEVICE_REQUIREMENTS" | cut -d' ' -f1)
