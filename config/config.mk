@@ -29,6 +29,11 @@ containerfile: image ## build the Containerfile and hold it against that image (
 	@config/image/containerfile.sh $(abspath build/containerfile) '$(VERSION)' \
 	    $(IMAGE_OUT)/propeller.tar $(IMAGE_OUT)/propeller.spdx.json
 
+# The overlays as files for `kubectl apply`, with the image by its digest.
+.PHONY: install-yaml
+install-yaml: $(if $(findstring @,$(IMAGE)),,image) ## build/release/install.yaml and install-namespaced.yaml (IMAGE=name:tag or name@digest)
+	@IMAGE='$(IMAGE)' IMAGE_OUT='$(IMAGE_OUT)' VERSION='$(VERSION)' config/deploy/install-yaml.sh build/release
+
 # OVERLAY, KUBECTL, KUBECONFIG and the like: config/deploy/lib.sh.
 .PHONY: deploy undeploy
 deploy: ## install an overlay into the cluster of KUBECONFIG and wait (OVERLAY=default IMAGE=name:tag)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# chart.sh [test]: makes the Helm chart, build/release/propeller-VERSION.tgz; test compares it with the overlays.
+# chart.sh [test]: makes the Helm chart, build/release/propeller-VERSION.tgz; test compares it with the overlays
+# and with install.yaml.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -11,7 +12,9 @@ HELM=$CONTROL_PLANE_BIN/helm
 OUTPUT=build/release
 
 if [[ ${1:-} == test ]]; then
-    exec python3 -B config/chart/test_chart.py --helm "$HELM" --kubectl "$KUBECTL" "$OUTPUT/propeller"
+    IMAGE=registry.example.com:5000/propeller@sha256:$(printf '%064d' 7) config/deploy/install-yaml.sh "$OUTPUT/test" >/dev/null
+    exec python3 -B config/chart/test_chart.py --helm "$HELM" --kubectl "$KUBECTL" \
+        --install "$OUTPUT/test" "$OUTPUT/propeller"
 fi
 mkdir -p "$OUTPUT"
 flags=()

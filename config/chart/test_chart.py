@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The chart renders what the kustomize overlays render, and refuses wrong values by name.
+"""The chart renders what the kustomize overlays and the install files have, and refuses wrong values by name.
 
-    test_chart.py --helm FILE --kubectl FILE FOLDER    FOLDER: of the chart that build.py made
+    test_chart.py --helm FILE --kubectl FILE --install FOLDER FOLDER
+
+--install names the folder of install.yaml, the other one that of the chart that build.py made.
 """
 
 import argparse
@@ -84,10 +86,10 @@ def normal(document):
     return document
 
 
-def differences(chart, kubectl, overlay, values):
+def differences(chart, what, documents, values):
+    """documents: what the chart must render with these values."""
     ours = {key_of(d): normal(d) for d in chart.objects(values)}
-    rendered = map(normal, render(kubectl, f"config/overlays/{overlay}"))
-    theirs = {key_of(d): d for d in rendered if d["kind"] != "Namespace"}
+    theirs = {key_of(d): d for d in map(normal, documents) if d["kind"] != "Namespace"}
     # kustomize gives the dashboards no namespace.
     theirs = {(kind, NAMESPACE if "dashboards" in name else namespace, name): d for (kind, namespace, name), d in theirs.items()}
     for document in ours.values():
@@ -95,7 +97,7 @@ def differences(chart, kubectl, overlay, values):
             del document["metadata"]["namespace"]
     for key in sorted(ours.keys() | theirs.keys()):
         if ours.get(key) != theirs.get(key):
-            yield f"{overlay}: {' '.join(key)}: {'not in the chart' if key not in ours else 'not in the overlay' if key not in theirs else differing(ours[key], theirs[key])}"
+            yield f"{what}: {' '.join(key)}: {'only there' if key not in ours else 'only in the chart' if key not in theirs else differing(ours[key], theirs[key])}"
 
 
 def differing(ours, theirs, path=""):
@@ -108,7 +110,21 @@ def differing(ours, theirs, path=""):
         for index, (a, b) in enumerate(zip(ours, theirs)):
             if a != b:
                 return differing(a, b, f"{path}[{index}]")
-    return f"{path} is {json.dumps(ours)[:200]}, in the overlay {json.dumps(theirs)[:200]}"
+    return f"{path} is {json.dumps(ours)[:200]}, there {json.dumps(theirs)[:200]}"
+
+
+def install_file(chart, file, values):
+    """That file has the objects of the chart with the image by its digest, in an order that one call can apply."""
+    documents = [document for document in yaml.safe_load_all(file.read_text(encoding="utf-8")) if document]
+    images = set(re.findall(r"image: (\S+)", file.read_text(encoding="utf-8")))
+    if len(images) != 1 or not re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", *images):
+        yield f"{file.name}: the images are {sorted(images)}, expected one with a digest"
+        return
+    repository, _, digest = images.pop().partition("@")
+    yield from differences(chart, file.name, documents, {**values, "image": {"repository": repository, "digest": digest}})
+    kinds = [document["kind"] for document in documents]
+    if kinds[0] != "Namespace":
+        yield f"{file.name}: begins with a {kinds[0]}, and the namespace must be first"
 
 
 class Tally:
@@ -149,13 +165,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--helm", required=True, metavar="FILE")
     parser.add_argument("--kubectl", required=True, metavar="FILE")
+    parser.add_argument("--install", required=True, type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args()
     chart, tally = Chart(arguments.helm, arguments.folder), Tally()
     lint = chart.run("lint", "--strict", arguments.folder)
     tally.check("helm lint --strict", [] if lint.returncode == 0 else [lint.stdout + lint.stderr])
     for overlay in sorted(path.name for path in (ROOT / "config/overlays").iterdir()):
-        tally.check("overlays", differences(chart, arguments.kubectl, overlay, TABLE["overlays"][overlay]))
+        documents = render(arguments.kubectl, f"config/overlays/{overlay}")
+        tally.check("overlays", differences(chart, overlay, documents, TABLE["overlays"][overlay]))
+    for name, overlay in {"install.yaml": "default", "install-namespaced.yaml": "namespaced"}.items():
+        tally.check("install files", install_file(chart, arguments.install / name, TABLE["overlays"][overlay]))
     for values, name in WRONG:
         tally.check("wrong values", refused(chart, values, name))
     tally.check("another namespace", other_namespace(chart))

@@ -91,6 +91,8 @@ def build(args, work):
     with open(f"{args.output}/{TITLE}.spdx.json", "wb") as file:
         file.write(materials)
     image.write(f"{args.output}/{TITLE}.tar")
+    with open(f"{args.output}/{TITLE}.digest", "w", encoding="utf-8") as file:
+        file.write(f"{image.name.rpartition(':')[0]}@{image.digest()}\n")
     report(args, image, layers)
 
 
