@@ -39,5 +39,5 @@ install-yaml: $(if $(findstring @,$(IMAGE)),,image) ## build/release/install.yam
 deploy: ## install an overlay into the cluster of KUBECONFIG and wait (OVERLAY=default IMAGE=name:tag)
 	@IMAGE='$(IMAGE)' config/deploy/deploy.sh
 
-undeploy: ## remove it: finalizers released, objects, programs, rights, kinds (OVERLAY=default)
+undeploy: all ## remove it: finalizers released, objects, programs, rights, kinds (OVERLAY=default)
 	@IMAGE='$(IMAGE)' config/deploy/undeploy.sh

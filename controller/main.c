@@ -4,6 +4,7 @@
 #include "common/json/json.h"
 #include "common/runtime/program.h"
 #include "controller/process/process.h"
+#include "controller/process/uninstall.h"
 
 #define NAME "propeller-controller"
 
@@ -26,6 +27,11 @@ int main(int argc, char **argv)
                  "--client-key-file",
                  NULL);
 
+    if (process.settings.uninstall) {
+        r = uninstall_by_settings(&process.settings, &err);
+        arena_destroy(process.arena);
+        return program_end(NAME, r, &err);
+    }
     r = process_create(&process, &err);
     if (r == 0)
         r = manager_run(process.host.manager, &err);

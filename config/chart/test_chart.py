@@ -39,6 +39,8 @@ WRONG = [
     ({"webhook": {"certificates": "openssl"}}, "certificates"),
     ({"webhook": {"settings": {"allow-image-scheme": "oci"}}}, "allow-image-scheme"),
     ({"rbac": {"namespaces": ["Lab"]}}, "namespaces"),
+    ({"crds": {"keep": False}, "rbac": {"namespaces": ["lab"]}}, "crds.keep"),
+    ({"settings": {"uninstall": True}}, "uninstall"),
     ({"controller": {"tolerations": [{"key": "a", "operator": "Is"}]}}, "tolerations"),
 ]
 
@@ -74,7 +76,7 @@ def normal(document):
     document = without_hashes(document)
     for holder in (document, document.get("spec", {}).get("template", {})):
         metadata = holder.get("metadata", {}) if isinstance(holder, dict) else {}
-        annotations = metadata.get("annotations", {})
+        annotations = metadata.get("annotations") or {}
         for name in ("helm.sh/resource-policy", "checksum/settings"):
             annotations.pop(name, None)
         if not annotations:
@@ -154,6 +156,26 @@ def settings(chart, values, expected):
             yield f"{name} is {found.get(name)!r}, expected {value!r}"
 
 
+def hooks(chart):
+    """Objects of the uninstall exist in its hook alone, and the CRDs go with it."""
+    def kept(values):
+        return {key_of(d)[0] for d in chart.objects(values)
+                if "helm.sh/resource-policy" in (d["metadata"].get("annotations") or {})}
+
+    def hooked(values):
+        return sorted(f"{d['kind']} {d['metadata']['name']}" for d in chart.objects(values)
+                      if (d["metadata"].get("annotations") or {}).get("helm.sh/hook") == "pre-delete")
+
+    removes = {"crds": {"keep": False}}
+    if kept({}) != {"CustomResourceDefinition"} or kept(removes):
+        yield f"kept by default: {kept({})}, with crds.keep=false: {kept(removes)}"
+    if hooked({}) or len(hooked(removes)) != 6 or "Job propeller-uninstall" not in hooked(removes):
+        yield f"hooks by default: {hooked({})}, with crds.keep=false: {hooked(removes)}"
+    for document in chart.objects(removes, "lab"):
+        if document["metadata"]["name"].endswith(("uninstall", "uninstall-controller")) and "propeller-system" in json.dumps(document):
+            yield f"names the namespace: {json.dumps(document)}"
+
+
 def other_namespace(chart):
     text = json.dumps(chart.objects({"metrics": {"serviceMonitor": True, "rules": True}, "coordinator": {"enabled": True},
                                      "webhook": {"certificates": "cert-manager"}, "flowControl": {"enabled": True}}, "lab"))
@@ -179,6 +201,7 @@ def main():
     for values, name in WRONG:
         tally.check("wrong values", refused(chart, values, name))
     tally.check("another namespace", other_namespace(chart))
+    tally.check("hooks", hooks(chart))
     tally.check("settings", settings(
         chart,
         {"mqtt": {"address": "mqtts://b.example", "passwordKey": "pw", "caKey": "ca.crt"}, "settings": {"log-level": "debug", "max-result-bytes": 1048576, "domain-id": 20250101}},

@@ -126,6 +126,13 @@ static const struct option OPTIONS[] = {
       .help = "create and renew the certificates of the webhook, and set the caBundle of its "
               "configurations" },
     CERT_OPTIONS(struct controller_settings, certificates),
+
+    { OPTION("uninstall", OPTION_BOOL, uninstall, "false"),
+      .help = "remove the webhook configurations and every object of the five kinds, then end" },
+    { OPTION("uninstall-timeout", OPTION_DURATION, uninstall_timeout_ms, "60s"), .min = 1000,
+      .max = DAY_MS,
+      .help = "time limit of --uninstall; finalizers that are left after three quarters of it are "
+              "removed" },
 };
 
 /* The names of what is reconciled: "a, b", or with numbers "a=1,b=2". */

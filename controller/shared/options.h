@@ -51,6 +51,9 @@ struct controller_settings {
 
     const char *coordinator_url; /* the address to which training Tasks send updates; NULL: none */
 
+    bool uninstall; /* in place of running */
+    int64_t uninstall_timeout_ms;
+
     bool manage_certificates;
     struct cert_settings certificates;
 

@@ -38,7 +38,9 @@ for folder in "$ROOT"/config/overlays/*/; do
 done
 
 documented() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --rights "$ROOT/docs/explanation/security.md"; }
-found=$(documented <"$PART/vmafx.json") || fail "the rights in docs/explanation/security.md: $found"
+build_overlay uninstall uninstall
+as_json "$PART/uninstall.yaml" | jq -s '{ items: map(.items[]) }' "$PART/vmafx.json" - >"$PART/all.json"
+found=$(documented <"$PART/all.json") || fail "the rights in docs/explanation/security.md: $found"
 
 kinds() { jq -r '.items[].kind' "$PART/$1.json" | sort | uniq -c | sort -rn | tr -s ' \n' ' '; }
 expect_eq "cluster-wide rights with single namespaces" "propeller-edit propeller-view" \
@@ -65,7 +67,7 @@ broken '.items += [.items[0]]' 'there 2 times'
 broken '(.items[] | select(.kind == "Service") | .spec.ports[0].targetPort) = "other"' "port 'other' is none of"
 
 # ---- and what is beside the overlays ----
-for folder in flowcontrol broker; do
+for folder in flowcontrol broker uninstall; do
     build_overlay "$folder" "$folder"
     said=$(apply_all "$PART/$folder.yaml" --dry-run=server 2>&1) || fail "config/$folder: $said"
 done

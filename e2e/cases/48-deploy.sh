@@ -13,14 +13,6 @@ make_it() { # make_it TARGET [VARIABLE=VALUE...]
 }
 export KUBECONFIG=$CLUSTER/admin.kubeconfig DEPLOY_OUT=$PART/deploy
 
-# in_background NAME COMMAND...: its output in LOGS/NAME.log, its status in PART/NAME.exit
-in_background() {
-    local name=$1
-    shift
-    rm -f "$PART/$name.exit" "$LOGS/$name.log"
-    # shellcheck disable=SC2016 # expanded by the other shell
-    spawn "$name" bash -c '"$@"; printf "%s\n" $? >"$0.new"; mv "$0.new" "$0"' "$PART/$name.exit" "$@"
-}
 background_output() { cat "$LOGS/$1.log"; }
 ended() {
     [[ -z ${2:-} ]] || pods_play "$2"
@@ -30,7 +22,7 @@ ended() {
 
 # ---- objects that are there before ----
 k apply --server-side -f "$ROOT/crds/" >/dev/null
-k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
+k wait --recursive=false --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
 old_objects() {
     add_proplet outside d
     add_proplet inside pod "$(k8s_json registry.example.com/proplet:v1)"
@@ -89,7 +81,7 @@ nothing_is_left() {
     expect_eq "rights in the namespace" "" "$left"
 }
 make_it undeploy >"$LOGS/undeploy.log" || fail "make undeploy: $(<"$LOGS/undeploy.log")"
-! grep 'finalizer taken off' "$LOGS/undeploy.log" || fail "the controller was there, and did not release its objects"
+! grep 'finalizer removed' "$LOGS/undeploy.log" || fail "the controller was there, and did not release its objects"
 nothing_is_left
 make_it undeploy >/dev/null || fail "make undeploy fails where nothing is"
 k apply --server-side -f "$ROOT/rbac/base/00-namespace.yaml" >/dev/null # cert-manager was removed before
@@ -99,19 +91,19 @@ crash controller
 
 # ---- without it, and with a finalizer of somebody else ----
 k apply --server-side -f "$ROOT/crds/" >/dev/null
-k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
+k wait --recursive=false --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
 old_objects
 kn patch proplet outside --type=merge -p "{\"metadata\": {\"finalizers\": [\"$GROUP/finalizer\"]}}" >/dev/null
 kn patch task waiting --type=merge -p "{\"metadata\": {\"finalizers\": [\"$GROUP/task-finalizer\", \"example.com/other\"]}}" >/dev/null
 said=$(make_it undeploy RELEASE_SECONDS=2 DEPLOY_SECONDS=2) && fail "make undeploy takes no notice of a finalizer of others"
-expect_match "whose finalizers it took off" "finalizer taken off: Proplet '$NS/outside'" "$said"
-expect_match "whose it left" "finalizer taken off: Task '$NS/waiting', left: \"example.com/other\".*these stay, with finalizers of others: Task $NS waiting" \
+expect_match "whose finalizers it took off" "finalizer removed: Proplet '$NS/outside'" "$said"
+expect_match "whose it left" "finalizer removed: Task '$NS/waiting', left: example.com/other.*objects are left after 2 s: 1, such as Task '$NS/waiting' with finalizers of others: example.com/other" \
     "$(tr '\n' ' ' <<<"$said")"
 expect_eq "finalizers of the Task" example.com/other "$(task waiting '.metadata.finalizers | join(" ")')"
 # Again; a Task that somebody makes in the meantime goes, too.
 in_background again make -C "$ROOT" --no-print-directory KUBECTL="$KUBECTL" DEPLOY_SECONDS=600 RELEASE_SECONDS=600 undeploy
-deletes_tasks() { background_output again | tail -n 5 && background_output again | grep -F '"waiting" deleted'; }
-wait_for 120 "make undeploy to delete the Tasks" deletes_tasks
+waits_for_one() { background_output again | tail -n 5 && background_output again | grep -F 'objects left: 1'; }
+wait_for 120 "make undeploy to wait for the Task" waits_for_one
 add_task tardy "$ADDITION" '[10, 32]'
 tardy_gone() { ! task tardy .metadata.uid 2>&1; }
 wait_for 120 "the Task that came later to be gone" tardy_gone
@@ -123,7 +115,7 @@ expect_failure "an overlay without rights" "has the rights of a controller nowhe
 
 # ---- single namespaces: objects of others stay, and the kinds with them ----
 k apply --server-side -f "$ROOT/crds/" >/dev/null
-k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
+k wait --recursive=false --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
 add_task theirs "$ADDITION" '[10, 32]'
 task_json ours "$ADDITION" '[10, 32]' | k --namespace default create -f - >/dev/null
 deploy_overlay() { # deploy_overlay OVERLAY: with the kubelet played

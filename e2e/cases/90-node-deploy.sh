@@ -71,7 +71,7 @@ expect_eq "ids started more than once" "" "$twice"
 add_task endless "$(wasm sleep)" '[-1]' "$(task_on worker)"
 wait_task endless running 60
 make_it undeploy >"$LOGS/undeploy.log" || fail "make undeploy: $(<"$LOGS/undeploy.log")"
-! grep 'finalizer taken off' "$LOGS/undeploy.log" || fail "the controller did not release its objects"
+! grep 'finalizer removed' "$LOGS/undeploy.log" || fail "the controller did not release its objects"
 wait_for 30 "the device to have been told to stop" journal_has device '.event == "stopped"'
 left=$(k get crd,clusterroles,clusterrolebindings,namespaces,mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies \
     --output name | grep propeller || true)

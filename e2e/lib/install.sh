@@ -63,3 +63,12 @@ pods_play() {
                            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}' >/dev/null
     done
 }
+
+# in_background NAME COMMAND...: its output in LOGS/NAME.log, its status in PART/NAME.exit
+in_background() {
+    local name=$1
+    shift
+    rm -f "$PART/$name.exit" "$LOGS/$name.log"
+    # shellcheck disable=SC2016 # expanded by the other shell
+    spawn "$name" bash -c '"$@"; printf "%s\n" $? >"$0.new"; mv "$0.new" "$0"' "$PART/$name.exit" "$@"
+}

@@ -172,6 +172,9 @@ static int parse_controller(struct arena *arena, int rest_len, char *const *rest
         return error_set(err, ERROR_INVALID,
                          "--kubeconfig is not for serve: its controller asks this server alone; "
                          "run propeller-controller for another one");
+    if (r == 0 && ret->uninstall)
+        return error_set(err, ERROR_INVALID,
+                         "--uninstall is not for serve: stop it and delete its data directory");
     return r;
 }
 

@@ -18,6 +18,14 @@ true
 {{- end -}}
 {{- end -}}
 
+{{- /* Not empty: helm uninstall removes the CRDs, so that all objects must go before. */ -}}
+{{- define "propeller.removesObjects" -}}
+{{- if and .Values.crds.enabled (not .Values.crds.keep) -}}
+{{- if .Values.rbac.namespaces }}{{ fail "crds.keep: false removes the objects of all namespaces, and rbac.namespaces names some" }}{{ end -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{- /* Only the replica that leads serves devices, and a Service cannot tell which one that is. */ -}}
 {{- define "propeller.replicas" -}}
 {{- if .Values.coordinator.enabled -}}1{{- else -}}{{ .Values.controller.replicas }}{{- end -}}
