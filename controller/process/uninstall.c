@@ -118,6 +118,7 @@ static int look_at_object(void *ctx, const cJSON *object, struct error *err)
         break;
     case UNINSTALL_RELEASE:
         r = release(looking, object, key, &failure);
+        looking->look.released += r == 0;
         break;
     case UNINSTALL_WAIT:
         break;

@@ -59,7 +59,7 @@ struct uninstall_times uninstall_times(int64_t timeout_ms)
 enum uninstall_next uninstall_next(const struct uninstall_look *look,
                                    const struct uninstall_times *times, int64_t elapsed_ms)
 {
-    bool is_over = elapsed_ms >= times->end_ms;
+    bool is_over = elapsed_ms >= (look->released ? 2 * times->end_ms : times->end_ms);
 
     if (!look->failed && !look->objects && !look->children)
         return UNINSTALL_DONE;

@@ -29,7 +29,9 @@ struct uninstall_times uninstall_times(int64_t timeout_ms);
 
 /* One look at everything. */
 struct uninstall_look {
-    size_t objects;  /* that are left */
+    size_t objects; /* that are left */
+    size_t
+        released; /* the objects that lost their finalizers in this look, and are gone at the next one */
     size_t children; /* of objects that are gone; 0 while objects are left */
     bool failed;     /* a request failed, so that the counts may be too small */
 };
@@ -39,6 +41,7 @@ enum uninstall_next {
     UNINSTALL_TO_COLLECTOR, /* children are left, and the garbage collector goes on */
     UNINSTALL_FAILED,
 };
-/* elapsed_ms: since the begin, when the look began. The look after the end is the last one. */
+/* elapsed_ms: since the begin, when the look began. The look after the end is the last one, unless it released objects.
+ * No look follows after twice the time. */
 enum uninstall_next uninstall_next(const struct uninstall_look *look,
                                    const struct uninstall_times *times, int64_t elapsed_ms);

@@ -266,6 +266,19 @@ TEST(without_a_controller_our_finalizers_go_after_three_quarters)
     ck_assert_ptr_nonnull(strstr(said, "finalizer removed: Proplet 'lab/device'\n"));
 }
 
+static void takes_long(unsigned count UNUSED)
+{
+    fake_clock_advance(&time_of_test, TIMEOUT_MS);
+}
+
+TEST(objects_that_the_last_look_released_are_no_failure)
+{
+    put_installation();
+    meanwhile = takes_long;
+    expect_done();
+    expect_nothing_left();
+}
+
 TEST(a_finalizer_of_others_stays_and_fails_with_its_name)
 {
     put(&KIND_TASK, "lab", "held", finalizers(FINALIZER_TASK, OTHER));
@@ -422,6 +435,10 @@ TEST(a_long_list_of_finalizers_is_cut)
     ck_assert(str_has_suffix(text, "..."));
 }
 
+#define RELEASED                                                                                   \
+    {                                                                                              \
+        .objects = 1, .released = 1                                                                \
+    }
 #define LOOK(objects_left, children_left, has_failed)                                              \
     {                                                                                              \
         .objects = (objects_left), .children = (children_left), .failed = (has_failed)             \
@@ -434,6 +451,7 @@ static const struct {
     { LOOK(0, 0, false), 0, UNINSTALL_DONE },    { LOOK(0, 0, false), 100, UNINSTALL_DONE },
     { LOOK(0, 0, true), 99, UNINSTALL_AGAIN },   { LOOK(0, 0, true), 100, UNINSTALL_FAILED },
     { LOOK(1, 0, false), 99, UNINSTALL_AGAIN },  { LOOK(1, 0, false), 100, UNINSTALL_FAILED },
+    { RELEASED, 100, UNINSTALL_AGAIN },          { RELEASED, 200, UNINSTALL_FAILED },
     { LOOK(0, 1, false), 99, UNINSTALL_AGAIN },  { LOOK(0, 1, false), 100, UNINSTALL_TO_COLLECTOR },
     { LOOK(0, 1, true), 100, UNINSTALL_FAILED },
 };
