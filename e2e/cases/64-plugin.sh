@@ -212,6 +212,52 @@ pj explain | jq -e '.entries | length > 100' >/dev/null
 expect_eq "explain" "reason,reason,condition,alert,metric" "$("$PLUGIN" explain NoProplet Ready PropellerNoLeader \
     propeller_tasks -o json | jq -r '[.entries[].type] | join(",")')"
 
+# Manifests of the newer group of the Go operator: the API server takes all that convert prints.
+cat >"$PART/newer.yaml" <<'END'
+apiVersion: propeller.propeller.absmach.eu/v1
+kind: Proplet
+metadata: {name: converted, uid: old, finalizers: [propeller.propeller.absmach.eu/finalizer]}
+spec:
+  type: external
+  external: {deviceType: board, capabilities: [wasm]}
+  connectionConfig: {tenantId: t, channelId: c, entityId: e-converted, apiKey: planted-secret, mqttAddress: "tcp://b:1883"}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: propeller.propeller.absmach.eu/v1
+  kind: Proplet
+  metadata: {name: pods}
+  spec:
+    type: k8s
+    k8s: {image: "registry.example/proplet:1", env: {livelinessInterval: 15s, tags: "a,b"}}
+    connectionConfig: {tenantId: t, channelId: c, entityId: e-pods, apiKeySecretRef: {name: keys, key: mqtt}, mqttAddress: "tcp://b:1883"}
+- apiVersion: propeller.propeller.absmach.eu/v1
+  kind: PropellerJob
+  metadata: {name: batch}
+  spec: {name: batch, tasks: [{name: one, imageUrl: "oci://x/y:1", inputs: [1]}]}
+- apiVersion: propeller.propeller.absmach.eu/v1
+  kind: Task
+  metadata: {name: of-job, ownerReferences: [{apiVersion: propeller.propeller.absmach.eu/v1, kind: PropellerJob, name: batch, uid: u, controller: true}]}
+  spec: {name: of-job, imageUrl: "oci://x/y:1"}
+END
+status 0 "$PLUGIN" convert -f "$PART/newer.yaml"
+expect_line errors "document 2, item 3: Task 'of-job': metadata.ownerReferences: omitted"
+! grep planted-secret "$PART/errors" || die "convert tells a key"
+expect_eq "what convert prints" "Proplet Proplet PropellerJob" \
+    "$("$PLUGIN" convert -f "$PART/newer.yaml" -o json 2>/dev/null | jq -r '[.items[].kind] | join(" ")')"
+kn apply --dry-run=server --validate=strict -f "$PART/output" >/dev/null
+expect_eq "variables of the pods" 15 "$("$PLUGIN" convert -f - -o json <"$PART/newer.yaml" 2>/dev/null | jq -r '.items[1].spec.k8s.podTemplate
+    .spec.containers[0].env[] | select(.name == "PROPLET_LIVELINESS_INTERVAL").value')"
+sed 's/tenantId: t,/&domainId: t,/' "$PART/newer.yaml" >"$PART/both.yaml"
+status 2 "$PLUGIN" convert -f "$PART/both.yaml"
+expect_line errors "both.yaml': document 1: Proplet 'converted': spec.connectionConfig: has tenantId and domainId"
+expect_eq "what convert prints of a file with a mistake" "" "$(<"$PART/output")"
+sed 's/inputs: .1./&, halStoragePath: \/data/' "$PART/newer.yaml" >"$PART/lossy.yaml"
+status 1 "$PLUGIN" convert -f "$PART/lossy.yaml"
+expect_line errors "PropellerJob 'batch': spec.tasks.0..halStoragePath: this operator has no such field"
+
 # Completion: commands, kinds and names.
 completed() { KUBECONFIG=$CLUSTER/admin.kubeconfig "$PLUGIN" completion words -- "$@" | grep -v '^:' | paste -sd,; }
 expect_eq "commands" uncordon "$(completed unc)"
@@ -225,8 +271,10 @@ typed() { # typed WORD...: what bash completes, and whether with names of files
         compopt() { echo "compopt $*"; }
         COMP_WORDS=("$0" "$@"); COMP_CWORD=$#; _kubectl_propeller; echo "${COMPREPLY[@]}"' kubectl-propeller "$@"
 }
+expect_eq "the command convert" convert "$(completed conv)"
 expect_eq "completion in bash" explain "$(typed expl)"
 expect_eq "files in bash" "compopt -o default" "$(typed plan -f x | head -1)"
+expect_eq "files of convert in bash" "compopt -o default" "$(typed convert -f x | head -1)"
 
 # kubectl finds it as its plug-in, and passes flags that stand behind the name; so does an old one, if it is installed.
 for kubectl in "$KUBECTL" /usr/bin/kubectl; do

@@ -59,7 +59,7 @@ standalone/process     common/ certs/ controller/shared/options.h controller/pro
 standalone             common/base/ common/json/ common/runtime/program.h standalone/process/
 plugin/cli            common/base/ common/json/ common/api/kinds.h common/kube/ common/runtime/options.h
 plugin/why            common/base/ common/json/ common/api/ common/kube/conditions.h common/kube/object.h common/runtime/store.h controller/scheduler/ controller/task/task_placement.h common/view/
-plugin/commands       common/base/ common/json/ common/api/ common/schema/embedded.h common/kube/ common/net/http_client.h controller/scheduler/scheduler.h controller/blobs/model_store.h controller/task/task_placement.h plugin/cli/ common/view/ plugin/why/
+plugin/commands       common/base/ common/json/ common/api/ common/schema/embedded.h common/schema/schema.h common/kube/ common/net/http_client.h controller/scheduler/scheduler.h controller/blobs/model_store.h controller/task/task_placement.h plugin/cli/ common/view/ plugin/why/
 plugin                common/base/ common/json/ plugin/cli/ plugin/commands/
 bench/fleet           common/base/ common/json/ common/runtime/options.h common/runtime/program.h
 bench                 common/ controller/ webhook/ standalone/store/kv.h

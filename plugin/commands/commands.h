@@ -21,5 +21,6 @@ extern const struct command COMMAND_RESTART;
 extern const struct command COMMAND_CHECK;
 extern const struct command COMMAND_UI;
 extern const struct command COMMAND_EXPLAIN;
+extern const struct command COMMAND_CONVERT;
 extern const struct command COMMAND_VERSION;
 extern const struct command COMMAND_COMPLETION;
