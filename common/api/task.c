@@ -179,6 +179,7 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD(FIELD_OPT_INT, struct task_status, device_restarts, "deviceRestarts"),
     JSON_FIELD(FIELD_OPT_INT, struct task_status, unconfirmed_attempts, "unconfirmedAttempts"),
     JSON_FIELD(FIELD_OPT_INT, struct task_status, lost_attempt_count, "lostAttemptCount"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_status, cut_after_seconds, "cutAfterSeconds"),
     JSON_FIELD(FIELD_OPT_INT, struct task_status, prior_attempts, "priorAttempts"),
     JSON_FIELD(FIELD_COUNT, struct task_status, run, "run"),
     JSON_FIELD(FIELD_STRING, struct task_status, observed_restart, "observedRestart"),
@@ -210,6 +211,7 @@ int task_decode(struct arena *arena, const cJSON *object, struct task *ret, stru
         return r;
 
     ret->spec.beyond_embedded = embedded_problem(arena, &ret->spec) != NULL;
+    ret->spec.need_s = task_need_s(&ret->spec, ret->status.cut_after_seconds);
     /* null is absence to the tables, but a device may well answer null */
     ret->status.results = json_path(object, "status", "results", NULL);
     if (is_uncounted_attempt(&ret->status))
@@ -271,6 +273,16 @@ static int64_t or_default(const struct json_opt_int *field, int64_t value)
 int64_t task_priority(const struct task_spec *spec)
 {
     return or_default(&spec->priority, TASK_DEFAULT_PRIORITY);
+}
+
+int64_t task_need_s(const struct task_spec *spec, struct json_opt_int cut_after)
+{
+    const struct json_opt_int *deadline = &spec->active_deadline_seconds;
+    int64_t need_s = deadline->set ? deadline->value : 0;
+
+    if (cut_after.set && cut_after.value >= need_s && cut_after.value < INT64_MAX)
+        need_s = cut_after.value + 1;
+    return need_s > 0 ? need_s : 0;
 }
 
 int64_t task_backoff_limit(const struct task_spec *spec)

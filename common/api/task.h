@@ -94,6 +94,7 @@ struct task_spec {
     struct json_opt_int broadcast_quorum;
     struct task_checkpoint_spec *checkpoint; /* NULL: none */
     bool beyond_embedded; /* no field: embedded_problem found one when it was decoded */
+    int64_t need_s;       /* no field: see task_need_s */
 };
 
 /*
@@ -206,7 +207,9 @@ struct task_status {
     struct json_opt_int device_restarts;      /* attempts of this run that a restart ended */
     struct json_opt_int unconfirmed_attempts; /* of this run, given up for another Proplet */
     struct json_opt_int lost_attempt_count;   /* of this run, whose Proplet was lost */
-    struct json_opt_int prior_attempts;       /* those of earlier runs */
+    /* Longest time that an attempt of this run had before its Proplet closed by time. */
+    struct json_opt_int cut_after_seconds;
+    struct json_opt_int prior_attempts; /* those of earlier runs */
     int64_t run;
     const char *observed_restart; /* value of the restart annotation that was acted on last */
     const cJSON *history;
@@ -250,6 +253,9 @@ bool task_awaits_schedule(const struct task *task);
 
 int64_t task_priority(const struct task_spec *spec);
 int64_t task_backoff_limit(const struct task_spec *spec);
+/* Returns the seconds that a start must have until its Proplet closes; 0: any start will do. An attempt ends by its
+ * deadline, and one that had cut_after (status.cutAfterSeconds) was not done. */
+int64_t task_need_s(const struct task_spec *spec, struct json_opt_int cut_after);
 int64_t task_proplet_lost_seconds(const struct task_spec *spec);
 int64_t task_history_limit(const struct task_spec *spec);
 /* checkpoint may be NULL. A duration outside of its limits is the default. */

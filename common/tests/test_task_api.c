@@ -45,7 +45,7 @@ static const char FULL_STATUS[] =
     "\"error\":\"e\",\"reason\":\"Trapped\",\"conditions\":[{\"type\":\"Failed\","
     "\"status\":\"True\"}],\"latestMetrics\":{\"memoryBytes\":1},\"observedGeneration\":3,"
     "\"attempt\":2,\"failures\":1,\"deviceRestarts\":2,\"unconfirmedAttempts\":1,"
-    "\"lostAttemptCount\":1,\"priorAttempts\":"
+    "\"lostAttemptCount\":1,\"cutAfterSeconds\":21600,\"priorAttempts\":"
     "1,"
     "\"run\":4,\"observedRestart\":\"now\",\"history\":[{\"run\":3}],"
     "\"targets\":{\"total\":3,\"completed\":1,\"failed\":0},"
@@ -261,4 +261,27 @@ TEST_EACH(a_monitoring_interval_is_at_least_a_second, INTERVALS)
 
     ck_assert_int_eq(task_monitoring_interval_ms(&profile), INTERVALS[_i].ms);
     ck_assert_int_eq(task_monitoring_interval_ms(NULL), 10000);
+}
+
+static const struct {
+    int64_t deadline, cut;
+    int64_t need_s;
+} NEEDS[] = {
+    { -1, -1, 0 },  { 60, -1, 60 }, { -1, 21600, 21601 },
+    { 60, 10, 60 }, { 60, 60, 61 }, { 0, INT64_MAX, 0 },
+};
+
+TEST_EACH(start_needs_the_time_of_its_deadline_or_more_than_it_was_cut_after, NEEDS)
+{
+    const char *spec =
+        NEEDS[_i].deadline < 0
+            ? ""
+            : arena_printf(arena, "\"activeDeadlineSeconds\":%lld", (long long)NEEDS[_i].deadline);
+    const char *status = NEEDS[_i].cut < 0 ? ""
+                                           : arena_printf(arena, "\"cutAfterSeconds\":%lld",
+                                                          (long long)NEEDS[_i].cut);
+
+    ck_assert_int_eq(
+        decoded(arena_printf(arena, "{\"spec\":{%s},\"status\":{%s}}", spec, status)).spec.need_s,
+        NEEDS[_i].need_s);
 }

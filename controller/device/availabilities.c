@@ -40,9 +40,21 @@ static struct availability item_of(const struct availabilities *availabilities, 
     return item ? *item : (struct availability){ .state = AVAILABILITY_UNSET };
 }
 
-static bool is_open_at(const struct availability *is, int64_t now_us)
+static bool is_later(int64_t close_us, int64_t before_us)
 {
-    return availability_is_open(is) && (!is->next_us || now_us < is->next_us);
+    return before_us && (!close_us || close_us > before_us);
+}
+
+/* A Task may fit that did not, or has to end at another time. */
+static bool matters(const struct availability *before, const struct availability *is,
+                    int64_t now_us)
+{
+    if (availability_is_open(before) != availability_is_open(is) ||
+        availability_is_open_at(before, now_us) != availability_is_open_at(is, now_us))
+        return true;
+    if (availability_is_open(is))
+        return is_later(is->next_us, before->next_us);
+    return is->stop_us != before->stop_us || is->since_us != before->since_us;
 }
 
 bool availabilities_set(struct availabilities *availabilities, const char *uid,
@@ -59,8 +71,7 @@ bool availabilities_set(struct availabilities *availabilities, const char *uid,
         map_set(availabilities->items, uid, item);
     }
     pthread_mutex_unlock(&availabilities->lock);
-    return availability_is_open(&before) != availability_is_open(is) ||
-           is_open_at(&before, now_us) != is_open_at(is, now_us);
+    return matters(&before, is, now_us);
 }
 
 struct availability availabilities_get(struct availabilities *availabilities, const char *uid)
@@ -69,13 +80,6 @@ struct availability availabilities_get(struct availabilities *availabilities, co
     const struct availability ret = item_of(availabilities, uid);
     pthread_mutex_unlock(&availabilities->lock);
     return ret;
-}
-
-bool availabilities_is_open(struct availabilities *availabilities, const char *uid, int64_t now_us)
-{
-    const struct availability is = availabilities_get(availabilities, uid);
-
-    return is_open_at(&is, now_us);
 }
 
 void availabilities_remove(struct availabilities *availabilities, const char *uid)

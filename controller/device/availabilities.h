@@ -13,15 +13,12 @@ struct availabilities;
 struct availabilities *availabilities_create(void);
 void availabilities_destroy(struct availabilities *availabilities);
 
-/* Keeps the result of now_us. Returns true if availabilities_is_open has given, or gives, another answer than it gives from
- * now on: the Proplet opened or closed, or it was to close and does not. */
+/* Keeps the result of now_us. Returns true if it matters to a Task: the Proplet opened or closed, it closes later than it
+ * was to, or what runs there ends at another time. */
 bool availabilities_set(struct availabilities *availabilities, const char *uid,
                         const struct availability *is, int64_t now_us);
 /* Returns a zero value if there is no entry. */
 struct availability availabilities_get(struct availabilities *availabilities, const char *uid);
-/* Whether the Proplet takes new Tasks at now_us: it does not from the second on at which it closes by time, although
- * its reconciler comes later. */
-bool availabilities_is_open(struct availabilities *availabilities, const char *uid, int64_t now_us);
 void availabilities_remove(struct availabilities *availabilities, const char *uid);
 
 /* Runs on the thread of availabilities_report, with no lock. Must not block. */

@@ -259,6 +259,12 @@ bool availability_is_open(const struct availability *availability)
     return availability->state == AVAILABILITY_UNSET || availability->state == AVAILABILITY_OPEN;
 }
 
+bool availability_is_open_at(const struct availability *availability, int64_t now_us)
+{
+    return availability_is_open(availability) &&
+           (!availability->next_us || now_us < availability->next_us);
+}
+
 struct availability availability_of_status(const struct availability_status *status,
                                            int64_t generation)
 {

@@ -75,5 +75,8 @@ bool availability_still_holds(const struct availability_observed *observed,
 
 /* Whether new Tasks may start. */
 bool availability_is_open(const struct availability *availability);
+/* The same at now_us: a Proplet takes none from the second on at which it closes by time, although it is evaluated
+ * later. */
+bool availability_is_open_at(const struct availability *availability, int64_t now_us);
 /* Whether a person, and not time or the end of a Task, made `after` of `before`, as far as both say. */
 bool availability_is_decided(enum reason before, enum reason after);

@@ -27,8 +27,9 @@ struct entry {
     bool ready;
     bool connected;
     bool may_close; /* it uses one of the fields that close it */
-    bool closed;    /* as its status says */
-    char *absence;  /* why it is not ready; NULL: it is */
+    bool closed;    /* as its status says, and when it closes */
+    int64_t close_us;
+    char *absence; /* why it is not ready; NULL: it is */
 };
 
 struct counted_set {
@@ -187,6 +188,8 @@ static void copy_availability(struct entry *entry, const struct proplet *proplet
 
     entry->may_close = availability_is_used(&proplet->spec, proplet_is_reclaimed(json));
     entry->closed = entry->may_close && status && status->state != AVAILABILITY_OPEN;
+    if (entry->may_close && status && !entry->closed)
+        entry->close_us = status->next_transition_us;
 }
 
 /* NULL: it is no candidate. */
@@ -266,6 +269,7 @@ static struct counted_set *set_create(struct candidates *candidates, const struc
                                                      .labels = entry->labels,
                                                      .may_close = entry->may_close,
                                                      .closed = entry->closed,
+                                                     .close_us = entry->close_us,
                                                      .ready = entry->ready,
                                                      .absence = entry->absence,
                                                      .connected = entry->connected,
@@ -329,12 +333,15 @@ const struct candidate_set *candidates_get(struct candidates *candidates, struct
 }
 
 /* Those that use none of the fields are not looked up. */
-static bool is_closed(const struct candidates *candidates, const struct candidate *candidate,
-                      int64_t now_us)
+static void look_up_close(const struct candidates *candidates, struct candidate *candidate)
 {
     if (!candidate->may_close || !candidates->sources.availabilities)
-        return candidate->closed;
-    return !availabilities_is_open(candidates->sources.availabilities, candidate->uid, now_us);
+        return;
+
+    const struct availability is =
+        availabilities_get(candidates->sources.availabilities, candidate->uid);
+    candidate->closed = !availability_is_open_at(&is, candidate->now_us);
+    candidate->close_us = candidate->closed ? 0 : is.next_us;
 }
 
 struct candidate candidate_count(struct candidates *candidates, struct arena *arena,
@@ -346,7 +353,8 @@ struct candidate candidate_count(struct candidates *candidates, struct arena *ar
     struct candidate_device *devices =
         arena_array(arena, struct candidate_device, candidate->device_count + 1);
 
-    ret.closed = is_closed(candidates, candidate, now_us);
+    ret.now_us = now_us;
+    look_up_close(candidates, &ret);
     ret.active = placements_count(placements, ns, candidate->name).active + kept;
     for (size_t i = 0; i < candidate->device_count; i++) {
         const char *client_id = candidate->devices[i].client_id;

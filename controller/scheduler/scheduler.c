@@ -134,6 +134,11 @@ static bool has_capacity(const struct candidate *candidate)
     return !external || !external->max_tasks.set || candidate->active < external->max_tasks.value;
 }
 
+bool task_fits_until(int64_t need_s, int64_t close_us, int64_t now_us)
+{
+    return !need_s || !close_us || need_s <= (close_us - now_us) / 1000000;
+}
+
 enum schedule_filter schedule_filter(const struct task_spec *task,
                                      const struct candidate *candidate)
 {
@@ -157,6 +162,8 @@ enum schedule_filter schedule_filter(const struct task_spec *task,
         return FILTER_CORDONED;
     if (candidate->closed)
         return FILTER_CLOSED;
+    if (!task_fits_until(task->need_s, candidate->close_us, candidate->now_us))
+        return FILTER_TOO_SHORT;
     if (!is_ready(candidate, task))
         return FILTER_NOT_READY;
     if (!has_capacity(candidate))
@@ -243,6 +250,8 @@ const char *schedule_filter_text(struct arena *arena, const struct task_spec *ta
         return arena_printf(arena, "%s cordoned", are);
     case FILTER_CLOSED:
         return arena_printf(arena, "%s closed", are);
+    case FILTER_TOO_SHORT:
+        return count == 1 ? "closes too early" : "close too early";
     case FILTER_NOT_READY:
         return arena_printf(arena, "%s not ready", are);
     default:

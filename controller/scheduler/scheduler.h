@@ -21,6 +21,8 @@ struct candidate {
     const cJSON *labels; /* metadata.labels or NULL */
     bool may_close;      /* it uses one of the fields that close it */
     bool closed;         /* it takes no new Tasks now: status.availability */
+    int64_t close_us;    /* the time at which it closes by time; 0: not known, or it does not */
+    int64_t now_us;      /* the time at which it was looked at */
     bool ready;          /* condition Ready is True */
     const char *absence; /* why it is not ready (scheduler_absence); NULL: it is */
     bool connected;      /* condition Connected is True: its device sends heartbeats */
@@ -57,10 +59,13 @@ enum schedule_filter {
     FILTER_DIALECT,
     FILTER_CORDONED,
     FILTER_CLOSED,
+    FILTER_TOO_SHORT, /* open, and closes before the Task would have ended */
     FILTER_NOT_READY,
     FILTER_CAPACITY,
     SCHEDULE_FILTERS,
 };
+/* Whether a start at now_us has room for need_s (task_need_s) until the close; close_us 0: it does not close by time. */
+bool task_fits_until(int64_t need_s, int64_t close_us, int64_t now_us);
 enum schedule_filter schedule_filter(const struct task_spec *task,
                                      const struct candidate *candidate);
 /* Returns what is said of `count` Proplets that this filter refuses: "lacks label site=lab". It is the same for the same

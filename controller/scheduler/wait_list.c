@@ -43,6 +43,8 @@ struct wait_group {
 
 /* What the Task asks of the dialect; no field of a spec. */
 #define BEYOND_EMBEDDED "beyondEmbedded"
+/* The time that its start must have until a Proplet closes; neither. */
+#define NEED_SECONDS "needSeconds"
 
 /* Returns the fields that schedule_filter looks at, as text: equal for equal constraints in equal order. */
 static const char *wait_wishes(struct arena *arena, const cJSON *task)
@@ -55,9 +57,15 @@ static const char *wait_wishes(struct arena *arena, const cJSON *task)
     json_set_copy(wishes, "preferredPropletType", json_get(spec, "preferredPropletType"));
     /* It takes nothing as long as one of many is full, and who wants a single place goes on. */
     json_set_copy(wishes, "broadcast", json_get(spec, "broadcast"));
-    if (json_decode(arena, &TASK_SPEC, spec, &decoded, NULL) == 0 &&
-        embedded_problem(arena, &decoded))
+    if (json_decode(arena, &TASK_SPEC, spec, &decoded, NULL) < 0)
+        return json_text(arena, wishes, NULL);
+    if (embedded_problem(arena, &decoded))
         json_set_bool(wishes, BEYOND_EMBEDDED, true); /* and not the inputs: groups are few */
+
+    const cJSON *cut = json_path(task, "status", "cutAfterSeconds", NULL);
+    int64_t need_s = task_need_s(&decoded, (struct json_opt_int){ cut != NULL, json_int(cut, 0) });
+    if (need_s)
+        json_set_int(wishes, NEED_SECONDS, need_s);
     return json_text(arena, wishes, NULL);
 }
 
@@ -80,6 +88,7 @@ static struct wait_group *wait_group_create(uint64_t id, const char *wishes, con
         json_decode(group->arena, &TASK_SPEC, tree, &group->spec, NULL) < 0)
         group->spec = (struct task_spec){ 0 };
     group->spec.beyond_embedded = json_bool(json_get(tree, BEYOND_EMBEDDED), false);
+    group->spec.need_s = json_int(json_get(tree, NEED_SECONDS), 0);
     return group;
 }
 

@@ -10,6 +10,7 @@
 #include "controller/task/plan/task_checkpoint_plan.h"
 #include "controller/task/plan/task_transition.h"
 #include "controller/task/task_metrics.h"
+#include "controller/task/task_observe.h"
 
 /* The reconnect wakes the Task; this is the backstop for refusals that end without one. */
 #define PUBLISH_RETRY_MS 5000
@@ -55,6 +56,15 @@ static bool has_news(const struct task_deps *deps, struct reconcile *rc,
         seen = observed->results[observed->result_count - 1].sequence;
     return (count && mail[count - 1].sequence > seen) || !channel.results_since_ms ||
            channel.results_since_ms > observed->now_ms;
+}
+
+/* Nor its Proplet be open any more. */
+static bool has_closed(const struct task_deps *deps, const struct task_observed *observed)
+{
+    struct observed_proplet proplet = observed->proplet;
+
+    task_observe_opening(deps, &observed->task.spec, &proplet);
+    return proplet.closed || proplet.short_time;
 }
 
 static int send_payload(const struct task_deps *deps, struct reconcile *rc,
@@ -103,7 +113,7 @@ static int task_send_start(const struct task_deps *deps, struct reconcile *rc,
         .coordinator_url = deps->settings->coordinator_url,
     };
 
-    if (repeated && has_news(deps, rc, observed)) {
+    if ((repeated && has_news(deps, rc, observed)) || has_closed(deps, observed)) {
         rc->requeue_after_ms = 1;
         return TASK_NOT_PUBLISHED;
     }

@@ -96,6 +96,16 @@ static void observe_pod(struct arena *arena, const struct proplet *proplet, cons
         ret->offline_since_us = device ? device->offline_since_us : 0;
 }
 
+void task_observe_opening(const struct task_deps *deps, const struct task_spec *spec,
+                          struct observed_proplet *ret)
+{
+    const struct availability is = availabilities_get(deps->availabilities, ret->uid);
+    int64_t now_us = timeline_now_us(deps->timeline, NULL);
+
+    ret->closed = !availability_is_open_at(&is, now_us);
+    ret->short_time = !ret->closed && !task_fits_until(spec->need_s, is.next_us, now_us);
+}
+
 static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
                             const struct task *task, struct observed_proplet *ret)
 {
@@ -120,14 +130,14 @@ static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
     if (!usable)
         return;
 
+    ret->uid = arena_strdup(rc->arena, object->uid);
     ret->type = proplet.spec.type;
     if (proplet.spec.k8s && deps->settings->allow_pod_template)
         ret->pod_template = proplet.spec.k8s->pod_template;
     ret->exists = !deleting; /* a deleted Proplet is lost at once for its Tasks */
     ret->ready = !deleting && condition_is(proplet.status.conditions, "Ready", CONDITION_TRUE);
     ret->cordoned = proplet.spec.unschedulable;
-    ret->closed = !availabilities_is_open(deps->availabilities, object->uid,
-                                          timeline_now_us(deps->timeline, NULL));
+    task_observe_opening(deps, &task->spec, ret);
     ret->offline_since_us = proplet.status.offline_since_us;
     ret->reachable = deps->bridge != NULL;
     ret->client_id = proplet.spec.connection_config->client_id;

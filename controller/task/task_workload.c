@@ -383,7 +383,8 @@ static void stay(struct task_observed *observed)
 {
     observed->proplet.offline_since_us = 0;
     if (observed->workload.state.step != WORKLOAD_ABSENT)
-        observed->proplet.cordoned = observed->proplet.closed = false;
+        observed->proplet.cordoned = observed->proplet.closed = observed->proplet.short_time =
+            false;
 }
 
 int task_workload_observe(const struct task_deps *deps, struct reconcile *rc,

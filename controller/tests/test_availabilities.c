@@ -23,19 +23,26 @@ static bool set(const char *uid, enum availability_state state)
     return availabilities_set(availabilities, uid, &is, 7);
 }
 
+static bool is_open(const char *uid, int64_t now_us)
+{
+    const struct availability is = availabilities_get(availabilities, uid);
+
+    return availability_is_open_at(&is, now_us);
+}
+
 TEST_GROUP("availabilities", set_up, tear_down);
 
 TEST(proplet_without_an_entry_is_open)
 {
-    ck_assert(availabilities_is_open(availabilities, "a", 7));
+    ck_assert(is_open("a", 7));
     ck_assert_int_eq(availabilities_get(availabilities, "a").state, AVAILABILITY_UNSET);
     ck_assert(set("a", AVAILABILITY_CLOSED));
-    ck_assert(!availabilities_is_open(availabilities, "a", 7));
-    ck_assert(availabilities_is_open(availabilities, "b", 7));
+    ck_assert(!is_open("a", 7));
+    ck_assert(is_open("b", 7));
     ck_assert_int_eq(availabilities_get(availabilities, "a").since_us, 7);
     availabilities_remove(availabilities, "a");
     availabilities_remove(availabilities, "a");
-    ck_assert(availabilities_is_open(availabilities, "a", 7));
+    ck_assert(is_open("a", 7));
 }
 
 TEST(only_opening_and_closing_are_changes)
@@ -57,11 +64,11 @@ TEST(proplet_closes_at_its_second_and_opens_by_its_reconciler)
     struct availability is = { .state = AVAILABILITY_OPEN, .next_us = 1000 };
 
     (void)availabilities_set(availabilities, "a", &is, 7);
-    ck_assert(availabilities_is_open(availabilities, "a", 999));
-    ck_assert(!availabilities_is_open(availabilities, "a", 1000));
+    ck_assert(is_open("a", 999));
+    ck_assert(!is_open("a", 1000));
     is.state = AVAILABILITY_CLOSED;
     (void)availabilities_set(availabilities, "a", &is, 7);
-    ck_assert(!availabilities_is_open(availabilities, "a", 1001));
+    ck_assert(!is_open("a", 1001));
 }
 
 /* A Task may have found it closed, and waits. */
@@ -71,11 +78,28 @@ TEST(proplet_that_was_to_close_and_does_not_has_changed)
 
     ck_assert(!availabilities_set(availabilities, "a", &is, 7));
     is.next_us = 2000; /* the override was made longer */
+    ck_assert(availabilities_set(availabilities, "a", &is, 999));
+    is.next_us = 1500; /* and shorter */
     ck_assert(!availabilities_set(availabilities, "a", &is, 999));
     is.next_us = 3000;
     ck_assert(availabilities_set(availabilities, "a", &is, 2000));
     is.state = AVAILABILITY_CLOSED; /* although it was closed by its time before */
     ck_assert(availabilities_set(availabilities, "a", &is, 3000));
+}
+
+/* Its Tasks wait for that time. */
+TEST(another_stop_of_a_closed_proplet_is_a_change)
+{
+    struct availability is = { .state = AVAILABILITY_DRAINING, .since_us = 1000, .stop_us = 2000 };
+
+    ck_assert(availabilities_set(availabilities, "a", &is, 1000));
+    is.state = AVAILABILITY_CLOSED;
+    ck_assert(!availabilities_set(availabilities, "a", &is, 1001));
+    is.stop_us = 1500; /* the grace was made shorter */
+    ck_assert(availabilities_set(availabilities, "a", &is, 1002));
+    is.since_us = is.stop_us = 1003; /* the kill switch */
+    ck_assert(availabilities_set(availabilities, "a", &is, 1003));
+    ck_assert(!availabilities_set(availabilities, "a", &is, 1004));
 }
 
 static void note(void *ctx, const struct kube_name *proplet, bool open)

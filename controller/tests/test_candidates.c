@@ -162,6 +162,20 @@ TEST(what_is_kept_says_who_is_closed_and_not_the_status)
     expect_decoded(4);
 }
 
+TEST(candidate_has_the_time_at_which_it_closes)
+{
+    const struct availability open = { .state = AVAILABILITY_OPEN, .next_us = 1000 };
+    const struct availability closed = { .state = AVAILABILITY_CLOSED, .next_us = 1000 };
+
+    put("a", "", "\"availability\":{}," CONNECTION, OPEN_STATUS);
+    const struct candidate *a = candidate_find(get(), "a");
+    (void)availabilities_set(availabilities, "u-a", &open, 7);
+    ck_assert_int_eq(candidate_count(candidates, arena, a, "ns", 0, 9).close_us, 1000);
+    ck_assert_int_eq(candidate_count(candidates, arena, a, "ns", 0, 9).now_us, 9);
+    (void)availabilities_set(availabilities, "u-a", &closed, 7); /* it opens then */
+    ck_assert_int_eq(candidate_count(candidates, arena, a, "ns", 0, 9).close_us, 0);
+}
+
 /* Its reconciler may come later, as those of a whole fleet do. */
 TEST(candidate_is_closed_from_the_second_on_at_which_it_closes)
 {

@@ -11,12 +11,13 @@
     "{\"type\":\"external\"" members                                                               \
     ",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\","                  \
     "\"channelId\":\"c\",\"clientId\":\"" client "\"}}"
-#define OVERRIDE(state, until)                                                                     \
+#define OVERRIDE_THEN(state, until, schedule)                                                      \
     ",\"availability\":{\"override\":{\"state\":\"" state "\",\"until\":\"2026-01-01T" until       \
-    ":00Z\"}}"
-#define WINDOW                                                                                     \
-    ",\"availability\":{\"schedule\":{\"windows\":[{\"days\":[\"thu\"],\"from\":\"00:10\","        \
-    "\"until\":\"00:20\"}]}}"
+    ":00Z\"}" schedule "}"
+#define OVERRIDE(state, until) OVERRIDE_THEN(state, until, "")
+#define SCHEDULE                                                                                   \
+    "\"schedule\":{\"windows\":[{\"days\":[\"thu\"],\"from\":\"00:10\",\"until\":\"00:20\"}]}"
+#define WINDOW ",\"availability\":{" SCHEDULE "}"
 #define KILLED ",\"killSwitch\":true"
 #define TASK(more)                                                                                 \
     "{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"monitoringProfile\":{\"enabled\":false}" more "}"
@@ -135,6 +136,34 @@ TEST(pinned_task_waits_for_the_window_of_its_proplet)
     ck_assert_str_eq(stage_task_string("phase"), "running");
     ck_assert_str_eq(state_of("alpha"), "Open InWindow True");
     ck_assert_str_eq(time_of("alpha", "nextTransition"), "2026-01-01T00:20:00Z");
+}
+
+TEST(task_waits_for_a_window_that_is_long_enough)
+{
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:05", "," SCHEDULE)));
+    stage_run();
+    ck_assert_str_eq(time_of("alpha", "nextTransition"), "2026-01-01T00:05:00Z");
+    stage_put_task(TASK(",\"activeDeadlineSeconds\":480"));
+    stage_run();
+    expect_waiting("NoCandidates", "the only Proplet does not fit: it closes too early");
+    pass_minutes(6);
+    expect_waiting("NoCandidates", "the only Proplet does not fit: it is closed");
+    pass_minutes(4); /* the window of ten minutes begins */
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+}
+
+/* In the turn of the Proplet, which comes after that of the Task. */
+TEST(task_that_waits_is_woken_when_the_close_is_put_off)
+{
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:05", "," SCHEDULE)));
+    stage_put_task(TASK(",\"activeDeadlineSeconds\":480"));
+    stage_run();
+    expect_waiting("NoCandidates", "the only Proplet does not fit: it closes too early");
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:15", "," SCHEDULE)));
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
 }
 
 /* Without a heartbeat or a change that would wake it. */

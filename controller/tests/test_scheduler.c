@@ -185,6 +185,33 @@ TEST_EACH(selector_lets_through_what_has_all_it_names, FILTERS)
     ck_assert_int_eq(schedule_filter(&spec, alpha), FILTERS[_i].filter);
 }
 
+#define SECOND_US INT64_C(1000000)
+
+static const struct {
+    int64_t need_s, close_us;
+    bool closed;
+    enum schedule_filter filter;
+} ROOM[] = {
+    { 0, 0, false, FILTER_PASSED },
+    { 60, 0, false, FILTER_PASSED },
+    { 0, 101 * SECOND_US, false, FILTER_PASSED },
+    { 60, 160 * SECOND_US, false, FILTER_PASSED },
+    { 60, 160 * SECOND_US - 1, false, FILTER_TOO_SHORT },
+    { INT64_MAX, 160 * SECOND_US, false, FILTER_TOO_SHORT },
+    { 60, 160 * SECOND_US, true, FILTER_CLOSED },
+};
+
+TEST_EACH(task_with_a_need_gets_no_proplet_that_closes_before, ROOM)
+{
+    const struct task_spec spec = { .need_s = ROOM[_i].need_s };
+    struct candidate *alpha = external("alpha");
+
+    alpha->now_us = 100 * SECOND_US;
+    alpha->close_us = ROOM[_i].close_us;
+    alpha->closed = ROOM[_i].closed;
+    ck_assert_int_eq(schedule_filter(&spec, alpha), ROOM[_i].filter);
+}
+
 TEST(proplet_that_is_not_ready_gets_nothing)
 {
     const struct task_spec spec = { 0 };

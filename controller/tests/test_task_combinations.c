@@ -61,6 +61,7 @@ static struct observed_proplet some_proplet(void)
         .heard_since_ms = some_ms(),
         .cordoned = rarely(),
         .closed = rarely(),
+        .short_time = rarely(),
         .offline_since_us = maybe() ? some_us() : 0,
         .absent_from_ms = some_ms(),
         .fresh_since_ms = some_ms(),

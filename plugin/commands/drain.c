@@ -233,7 +233,8 @@ static int interrupt(struct session *session, const struct object_ref *proplet, 
     if (r < 0)
         return r;
     moving.end = &moving.first;
-    moving.context = snapshot_context(snapshot, session->arena, proplet->name.ns);
+    moving.context =
+        snapshot_context(snapshot, session->arena, proplet->name.ns, session->output.now_us);
     r = object_each(session, &KIND_TASK, proplet->name.ns, take_task, &moving, err);
     for (const struct mover *mover = moving.first; mover && r == 0; mover = mover->next)
         r = move(session, &mover->task, proplet->name.name, err);

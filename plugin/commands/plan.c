@@ -140,7 +140,7 @@ static int plan_task(const struct planning *planning, cJSON *task, struct error 
     json_set_string(row, "object", arena_printf(session->arena, "task/%s", name));
     json_set_string(row, "namespace", ns);
     const char *chosen = why_schedule(session->arena, checked, planning->snapshot,
-                                      planning->settings->scheduler, row);
+                                      planning->settings->scheduler, session->output.now_us, row);
     json_set_string(row, "proplet", chosen);
     json_set_string(row, "message",
                     chosen ? "" : json_string(json_path(row, "scheduler", "message", NULL), ""));

@@ -128,7 +128,8 @@ TEST(a_broadcast_is_for_all_that_fit)
                                       "b", ",\"unschedulable\":true") "," PROPLET("c", "") "]"));
     const cJSON *task = parsed(arena, TASK("one", "\"broadcast\":true", ""));
 
-    ck_assert_str_eq(why_schedule(arena, task, snapshot, "round-robin", json_object(arena)), "a,c");
+    ck_assert_str_eq(why_schedule(arena, task, snapshot, "round-robin", 0, json_object(arena)),
+                     "a,c");
 }
 
 TEST(a_task_that_has_ended_looks_at_no_proplet)

@@ -75,14 +75,14 @@ const cJSON *snapshot_task(const struct snapshot *snapshot, struct arena *arena,
 }
 
 struct schedule_context snapshot_context(const struct snapshot *snapshot, struct arena *arena,
-                                         const char *ns)
+                                         const char *ns, int64_t now_us)
 {
     const struct candidate_set *set = candidates_get(snapshot->candidates, arena, ns);
     struct candidate *items = arena_array(arena, struct candidate, set->len + 1);
     char *last = arena_alloc(arena, 1, sizeof(((struct kube_name *)NULL)->name));
 
     for (size_t i = 0; i < set->len; i++)
-        items[i] = candidate_count(snapshot->candidates, arena, &set->items[i], ns, 0, 0);
+        items[i] = candidate_count(snapshot->candidates, arena, &set->items[i], ns, 0, now_us);
     placements_last(snapshot->placements, ns, last);
     return (struct schedule_context){ .candidates = items, .len = set->len, .last_selected = last };
 }

@@ -20,9 +20,9 @@ struct store *snapshot_store(const struct snapshot *snapshot, const struct kube_
 const cJSON *snapshot_task(const struct snapshot *snapshot, struct arena *arena, const char *ns,
                            const char *name);
 
-/* Returns what the scheduler sees of a namespace, in the arena. */
+/* Returns what the scheduler sees of a namespace at now_us, in the arena. */
 struct schedule_context snapshot_context(const struct snapshot *snapshot, struct arena *arena,
-                                         const char *ns);
+                                         const char *ns, int64_t now_us);
 
 /* The place of a Task among those of its namespace that wait for room. */
 struct snapshot_rank {

@@ -64,9 +64,10 @@ static const char *all_that_fit(struct arena *arena, const cJSON *rows)
 }
 
 const char *why_schedule(struct arena *arena, const cJSON *object, const struct snapshot *snapshot,
-                         const char *scheduler, cJSON *document)
+                         const char *scheduler, int64_t now_us, cJSON *document)
 {
-    struct schedule_context context = snapshot_context(snapshot, arena, namespace_of(object));
+    struct schedule_context context =
+        snapshot_context(snapshot, arena, namespace_of(object), now_us);
     struct schedule_refusal refusal = { REASON_NONE, "" };
     struct task task = { 0 };
 
@@ -169,7 +170,7 @@ static void explain_task(struct arena *arena, const struct why_input *input, cJS
         explain_checkpoint(input, document);
     if (str_equal(phase, "pending"))
         (void)why_schedule(arena, input->object, input->snapshot, SCHEDULER_LEAST_LOADED.name,
-                           document);
+                           input->now_us, document);
     if (str_equal(phase, "scheduled"))
         explain_start(arena, input, document);
     if (rank.waiting) {

@@ -30,4 +30,4 @@ void why_explain(struct arena *arena, const struct why_input *input, cJSON *docu
 /* Adds the members "proplets" and "scheduler" of a Task that is to be scheduled. Returns the Proplet that the scheduler
  * would choose, of a broadcast all that fit, with commas; NULL: none. scheduler: a name of SCHEDULER_NAMES. */
 const char *why_schedule(struct arena *arena, const cJSON *object, const struct snapshot *snapshot,
-                         const char *scheduler, cJSON *document);
+                         const char *scheduler, int64_t now_us, cJSON *document);

@@ -513,9 +513,10 @@ static void lose(const struct task_observed *part, struct task_target *target)
     else if (part->proplet.cordoned && !task_may_have_started(part))
         end_target(part, target, TARGET_FAILED, reason_text(REASON_CORDONED),
                    "its Proplet was cordoned before the start went out");
-    else if (part->proplet.closed && !task_may_have_started(part))
+    else if (task_may_not_start(part) && !task_may_have_started(part))
         end_target(part, target, TARGET_FAILED, reason_text(REASON_UNAVAILABLE),
-                   "its Proplet closed before the start went out");
+                   part->proplet.closed ? "its Proplet closed before the start went out"
+                                        : "its Proplet closes too early");
     else
         end_target(part, target, TARGET_FAILED, reason_text(REASON_LOST),
                    "its Proplet is offline for too long");

@@ -79,6 +79,7 @@ struct observed_restart {
 /* The Proplet of status.assignedProplet. */
 struct observed_proplet {
     enum proplet_type type; /* PROPLET_TYPE_UNSET: it is gone */
+    const char *uid;
     bool exists;
     bool
         withdrawn; /* it does not exist because its pod was scaled away, and its Proplet is there */
@@ -93,7 +94,9 @@ struct observed_proplet {
     bool results_refused;     /* nor will it be: the broker refuses a subscription */
     int64_t heard_since_ms;   /* its signs have been received since then (monotonic); 0: not now */
     bool cordoned;
-    bool closed;              /* it takes no new Tasks now: status.availability */
+    bool closed; /* it takes no new Tasks now: status.availability */
+    /* It closes before the Task would have ended, if that started now: see task_need_s. */
+    bool short_time;
     const char *absence;      /* why it is not ready, as a message; NULL: it is, or is gone */
     int64_t offline_since_us; /* 0: it is not Offline */
     int64_t absent_from_ms;   /* its absence counts from then on (monotonic); 0: not at all */

@@ -274,12 +274,13 @@ static bool wait_for_proplet(struct arena *arena, const struct task_observed *ob
         task_requeue_when_lost(observed, plan);
         return true;
     }
-    if (!observed->proplet.closed || task_may_have_started(observed))
+    if (!task_may_not_start(observed))
         return false;
-    task_wait(
-        arena, observed, plan, REASON_UNAVAILABLE,
-        arena_printf(arena, "Proplet '%s' is closed", observed->task.status.assigned_proplet));
-    return true;
+    if (!task_may_have_started(observed))
+        task_wait(arena, observed, plan, REASON_UNAVAILABLE,
+                  arena_printf(arena, "Proplet '%s' %s", observed->task.status.assigned_proplet,
+                               observed->proplet.closed ? "is closed" : "closes too early"));
+    return true; /* a start that may be out is not repeated, and its answer counts */
 }
 
 static void plan_scheduled(struct arena *arena, const struct task_observed *observed,

@@ -125,6 +125,21 @@ static void give_up(struct arena *arena, const struct task_observed *observed,
     task_interrupt(arena, observed, plan, REASON_NOT_CONFIRMED, message);
 }
 
+/* Its start would be repeated, and would not end before the Proplet closes. Another Proplet may have more time. */
+static void give_back(struct arena *arena, const struct task_observed *observed,
+                      struct task_plan *plan)
+{
+    const char *message = arena_printf(
+        arena, "Proplet '%s' gave no sign of it, and closes too early for another start",
+        observed->task.status.assigned_proplet);
+
+    plan->stop = true;
+    if (task_lost_policy(&observed->task.spec) == LOST_FAIL)
+        task_fail(arena, observed, plan, REASON_NOT_CONFIRMED, message);
+    else
+        task_interrupt(arena, observed, plan, REASON_NOT_CONFIRMED, message);
+}
+
 struct silence {
     int64_t since_ms;
     int64_t timeout_ms;
@@ -187,6 +202,12 @@ void task_plan_confirmation(struct arena *arena, const struct task_observed *obs
     }
     if (task_starts_exhausted(observed)) {
         give_up(arena, observed, plan);
+        return;
+    }
+    if (observed->proplet.closed) /* the opening wakes it, or its stop */
+        return;
+    if (observed->proplet.short_time) {
+        give_back(arena, observed, plan);
         return;
     }
     plan->action = TASK_START;
@@ -352,13 +373,26 @@ static bool waits_for_opening(const struct task_observed *observed)
     return observed->target_id && task_lost_policy(&observed->task.spec) == LOST_WAIT;
 }
 
-/* It takes no new Tasks. */
+bool task_may_not_start(const struct task_observed *observed)
+{
+    return observed->proplet.closed || observed->proplet.short_time;
+}
+
+/* It does not take the Task. */
 static bool is_shut(const struct task_observed *observed)
 {
-    const struct observed_proplet *proplet = &observed->proplet;
+    return observed->proplet.exists &&
+           (observed->proplet.cordoned ||
+            (task_may_not_start(observed) && !waits_for_opening(observed)));
+}
 
-    return proplet->exists &&
-           (proplet->cordoned || (proplet->closed && !waits_for_opening(observed)));
+/* A workload of an earlier leader that is not there does not run. */
+static bool may_run(const struct task_observed *observed)
+{
+    bool absent = observed->workload.selected && observed->workload.state.step == WORKLOAD_ABSENT &&
+                  task_may_not_start(observed);
+
+    return task_may_have_started(observed) && !absent;
 }
 
 bool task_is_displaced(const struct task_observed *observed)
@@ -366,7 +400,7 @@ bool task_is_displaced(const struct task_observed *observed)
     if (observed->task.status.phase != TASK_SCHEDULED || !task_is_assigned(observed) ||
         observed->attempt.published_ms || observed->task.spec.suspend)
         return false;
-    if (is_shut(observed) && !task_may_have_started(observed))
+    if (is_shut(observed) && !may_run(observed))
         return true;
     return is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT;
 }
@@ -374,7 +408,7 @@ bool task_is_displaced(const struct task_observed *observed)
 void task_plan_displaced(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan)
 {
-    bool may_have_started = task_may_have_started(observed);
+    bool may_have_started = may_run(observed);
     struct schedule_refusal refusal;
 
     if (may_have_started && task_may_have_answered(observed))

@@ -76,6 +76,8 @@ bool task_plan_absence(struct arena *arena, const struct task_observed *observed
 /* It would be lost, if the brake did not hold. */
 bool task_is_held(const struct task_observed *observed);
 void task_requeue_when_lost(const struct task_observed *observed, struct task_plan *plan);
+/* Its Proplet is closed, or closes before the Task would have ended: its start is not published, nor repeated. */
+bool task_may_not_start(const struct task_observed *observed);
 /* Scheduled on a Proplet that is lost, or was cordoned or closed before the start went out: it stays
  * scheduled, on another Proplet if there is one. */
 bool task_is_displaced(const struct task_observed *observed);

@@ -10,6 +10,7 @@ void task_renew_counts(struct task_status *status)
     status->device_restarts = (struct json_opt_int){ 0 };
     status->unconfirmed_attempts = (struct json_opt_int){ 0 };
     status->lost_attempt_count = (struct json_opt_int){ 0 };
+    status->cut_after_seconds = (struct json_opt_int){ 0 };
     status->prior_attempts = (struct json_opt_int){ true, status->attempt };
     status->run++;
 }

@@ -6,8 +6,8 @@
 
 /*
  * A run is all attempts up to a final outcome. status.run counts them from 0; its counts (failures,
- * deviceRestarts, unconfirmedAttempts, lostAttemptCount) begin at zero with each, status.attempt goes on, since
- * message ids are made of it. Dependencies are looked at once in a run.
+ * deviceRestarts, unconfirmedAttempts, lostAttemptCount, cutAfterSeconds) begin at zero with each, status.attempt goes on,
+ * since message ids are made of it. Dependencies are looked at once in a run.
  */
 
 /* Of a finished Task: pending, for a new run. The reconciler adds the old one to the history. */

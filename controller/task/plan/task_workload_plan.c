@@ -179,7 +179,8 @@ void task_plan_workload(struct arena *arena, const struct task_observed *observe
     task_requeue_at(observed, plan, observed->now_ms + WORKLOAD_BACKSTOP_MS);
     switch (observed->workload.state.step) {
     case WORKLOAD_ABSENT:
-        plan->action = TASK_CREATE_WORKLOAD;
+        if (!task_may_not_start(observed)) /* it is made again when its Proplet opens */
+            plan->action = TASK_CREATE_WORKLOAD;
         return;
     case WORKLOAD_WAITING:
         if (observed->task.status.phase == TASK_RUNNING)
