@@ -122,6 +122,20 @@ void attempts_ordered(struct attempts *attempts, const char *uid, int64_t number
     pthread_mutex_unlock(&attempts->lock);
 }
 
+struct attempt attempts_cut(struct attempts *attempts, const char *uid, int64_t number, bool due,
+                            int64_t now_ms)
+{
+    pthread_mutex_lock(&attempts->lock);
+    struct attempt *attempt = current(attempts, uid, number, now_ms);
+    if (due && !attempt->cut_ms)
+        attempt->cut_ms = now_ms;
+    else if (!due && (!attempt->stop_sent_ms || attempt->stop_sent_ms < attempt->cut_ms))
+        attempt->cut_ms = 0;
+    struct attempt ret = *attempt;
+    pthread_mutex_unlock(&attempts->lock);
+    return ret;
+}
+
 bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
 {
     bool first = false;

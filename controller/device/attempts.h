@@ -28,6 +28,7 @@ struct attempt {
     bool ended; /* of a target: its device said its last word while the Task was deleted */
     int64_t forbidden_ms; /* since then every write of the Task was answered with 403; 0: not so */
     int64_t deleting_ms;  /* first seen with a deletionTimestamp */
+    int64_t cut_ms; /* first seen past the time at which its Proplet stops it; see attempts_cut */
     int64_t ordered_ms;   /* first seen with an order of its job to end, which stands */
     int64_t targets;      /* see attempts_targets */
     struct sample sample; /* the last one that its device sent */
@@ -52,6 +53,10 @@ void attempts_deleting(struct attempts *attempts, const char *uid, int64_t numbe
 /* Its job orders it to end, or does not, or not any more. */
 void attempts_ordered(struct attempts *attempts, const char *uid, int64_t number, bool ordered,
                       int64_t now_ms);
+/* Its Proplet is closed, and stops what runs there now; or is not, or not any more. An attempt that got a stop for that
+ * stays so. Returns the entry. */
+struct attempt attempts_cut(struct attempts *attempts, const char *uid, int64_t number, bool due,
+                            int64_t now_ms);
 /* From the device, so of any number: true if that is the current attempt and this is its first
  * sign. */
 bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);

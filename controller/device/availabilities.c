@@ -6,9 +6,14 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 
+struct availability_item {
+    struct availability is;
+    int64_t cuts;
+};
+
 struct availabilities {
     pthread_mutex_t lock;
-    struct map *items; /* uid -> struct availability */
+    struct map *items; /* uid -> struct availability_item */
     availabilities_fn *function;
     void *ctx;
 };
@@ -35,9 +40,9 @@ void availabilities_destroy(struct availabilities *availabilities)
 /* With the lock. */
 static struct availability item_of(const struct availabilities *availabilities, const char *uid)
 {
-    const struct availability *item = map_get(availabilities->items, uid);
+    const struct availability_item *item = map_get(availabilities->items, uid);
 
-    return item ? *item : (struct availability){ .state = AVAILABILITY_UNSET };
+    return item ? item->is : (struct availability){ .state = AVAILABILITY_UNSET };
 }
 
 static bool is_later(int64_t close_us, int64_t before_us)
@@ -65,10 +70,13 @@ bool availabilities_set(struct availabilities *availabilities, const char *uid,
     if (is->state == AVAILABILITY_UNSET) {
         map_remove(availabilities->items, uid);
     } else {
-        struct availability *item = xmalloc(sizeof(*item));
+        struct availability_item *item = map_get(availabilities->items, uid);
 
-        *item = *is;
-        map_set(availabilities->items, uid, item);
+        if (!item) {
+            item = xcalloc(1, sizeof(*item));
+            map_set(availabilities->items, uid, item);
+        }
+        item->is = *is;
     }
     pthread_mutex_unlock(&availabilities->lock);
     return matters(&before, is, now_us);
@@ -80,6 +88,29 @@ struct availability availabilities_get(struct availabilities *availabilities, co
     const struct availability ret = item_of(availabilities, uid);
     pthread_mutex_unlock(&availabilities->lock);
     return ret;
+}
+
+void availabilities_cut(struct availabilities *availabilities, const char *uid, int64_t count)
+{
+    pthread_mutex_lock(&availabilities->lock);
+    struct availability_item *item = map_get(availabilities->items, uid);
+    if (item)
+        item->cuts += count;
+    pthread_mutex_unlock(&availabilities->lock);
+}
+
+int64_t availabilities_take_cuts(struct availabilities *availabilities, const char *uid)
+{
+    int64_t cuts = 0;
+
+    pthread_mutex_lock(&availabilities->lock);
+    struct availability_item *item = map_get(availabilities->items, uid);
+    if (item) {
+        cuts = item->cuts;
+        item->cuts = 0;
+    }
+    pthread_mutex_unlock(&availabilities->lock);
+    return cuts;
 }
 
 void availabilities_remove(struct availabilities *availabilities, const char *uid)

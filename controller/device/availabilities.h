@@ -19,6 +19,10 @@ bool availabilities_set(struct availabilities *availabilities, const char *uid,
                         const struct availability *is, int64_t now_us);
 /* Returns a zero value if there is no entry. */
 struct availability availabilities_get(struct availabilities *availabilities, const char *uid);
+/* Counts Tasks that were stopped since the Proplet closed; of one without an entry none. count may be negative. */
+void availabilities_cut(struct availabilities *availabilities, const char *uid, int64_t count);
+/* Returns the count, which is zero from then on. */
+int64_t availabilities_take_cuts(struct availabilities *availabilities, const char *uid);
 void availabilities_remove(struct availabilities *availabilities, const char *uid);
 
 /* Runs on the thread of availabilities_report, with no lock. Must not block. */

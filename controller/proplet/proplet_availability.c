@@ -1,8 +1,12 @@
 #include "controller/proplet/proplet_availability.h"
 
+#include <inttypes.h>
+
+#include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "controller/cache/indexes.h"
+#include "controller/events/transitions.h"
 
 /* As the last result of this process says, or else as an earlier leader wrote. */
 static struct availability last_result(const struct proplet_deps *deps,
@@ -57,6 +61,19 @@ void proplet_availability_keep(const struct proplet_deps *deps, const struct kub
 
     if (availabilities_set(deps->availabilities, object->uid, is, now_us))
         availabilities_report(deps->availabilities, &name, availability_is_open(is));
+}
+
+void proplet_availability_tell(const struct proplet_deps *deps, struct reconcile *rc,
+                               const struct kube_object *object, const struct availability *is)
+{
+    if (is->state == AVAILABILITY_UNSET || is->state == AVAILABILITY_DRAINING)
+        return;
+
+    int64_t cuts = availabilities_take_cuts(deps->availabilities, object->uid);
+    if (cuts > 0)
+        events_emit_note(rc->events, &KIND_PROPLET, object, &PROPLET_EVENT_TASKS_CUT,
+                         arena_printf(rc->arena, "%" PRId64 " %s stopped because it closed", cuts,
+                                      cuts == 1 ? "Task was" : "Tasks were"));
 }
 
 /* Without decoding the others. */

@@ -12,5 +12,9 @@ struct availability proplet_availability_look(const struct proplet_deps *deps, s
 /* Keeps the result, and wakes the Tasks that an opening or a close concerns. */
 void proplet_availability_keep(const struct proplet_deps *deps, const struct kube_object *object,
                                const struct availability *is, int64_t now_us);
+/* Emits an Event with the number of Tasks that the close stopped, once the last of them is gone or the Proplet is open
+ * again. */
+void proplet_availability_tell(const struct proplet_deps *deps, struct reconcile *rc,
+                               const struct kube_object *object, const struct availability *is);
 /* This replica begins to lead: evaluates and keeps all Proplets that use one of the fields. */
 void proplet_availability_fill(const struct proplet_deps *deps);

@@ -337,6 +337,7 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     struct proplet_plan plan = proplet_plan(rc->arena, &observed);
     note_all_news(deps, identities, &observed, &plan);
     proplet_availability_keep(deps, object, &observed.availability, observed.now_us);
+    proplet_availability_tell(deps, rc, object, &observed.availability);
     int told = act(deps, rc, object, json, &observed, &plan, r < 0 ? &later : err);
     announce_brake(deps, rc); /* its own write may have made it news */
     return r < 0 ? r : told;

@@ -117,7 +117,8 @@ static bool matters(struct arena *arena, struct kube_object *old, struct kube_ob
 
     const cJSON *before = kube_object_json(arena, old);
     const cJSON *after = kube_object_json(arena, current);
-    return has_changed(before, after, "Ready") || has_changed(before, after, "Connected") ||
+    return proplet_is_reclaimed(before) != proplet_is_reclaimed(after) ||
+           has_changed(before, after, "Ready") || has_changed(before, after, "Connected") ||
            !json_equal(json_path(before, "status", "k8sStatus", "devices", NULL),
                        json_path(after, "status", "k8sStatus", "devices", NULL)) ||
            !json_equal(json_path(before, "metadata", "labels", NULL),

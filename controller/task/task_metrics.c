@@ -1,5 +1,6 @@
 #include "controller/task/task_metrics.h"
 
+#include "common/api/reasons.h"
 #include "common/base/compiler.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
@@ -52,6 +53,17 @@ static struct metric ATTEMPTS = {
     .labels = { "outcome", "reason" },
 };
 
+static struct metric CUT = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_tasks_cut_total",
+    .help = "Number of attempts that ended because their Proplet closed, by the reason of that.",
+    .labels = { "reason" },
+};
+
+/* Those that stop Tasks. */
+static const enum reason CLOSINGS[] = { REASON_KILL_SWITCH, REASON_RECLAIMED, REASON_DISABLED,
+                                        REASON_OVERRIDE_CLOSED, REASON_OUTSIDE_WINDOW };
+
 /* The phases in which an attempt ends. */
 static const enum task_phase OUTCOMES[] = { TASK_COMPLETED, TASK_FAILED, TASK_INTERRUPTED };
 
@@ -71,6 +83,8 @@ void task_metrics_begin(void)
     metric_add(&STARTS, 0, NULL);
     metric_add(&REPEATED, 0, NULL);
     metric_add(&RUNS, 0, TASK_PHASE_NAMES[TASK_SKIPPED], NULL);
+    for (size_t i = 0; i < ARRAY_LEN(CLOSINGS); i++)
+        metric_add(&CUT, 0, reason_text(CLOSINGS[i]), NULL);
     for (size_t i = 0; i < ARRAY_LEN(OUTCOMES); i++) {
         metric_add(&RUN, 0, TASK_PHASE_NAMES[OUTCOMES[i]], NULL);
         metric_add(&RUNS, 0, TASK_PHASE_NAMES[OUTCOMES[i]], NULL);
@@ -82,6 +96,11 @@ void task_metrics_start(bool is_repeated)
     metric_add(&STARTS, 1, NULL);
     if (is_repeated)
         metric_add(&REPEATED, 1, NULL);
+}
+
+void task_metrics_cut(const char *reason)
+{
+    metric_add(&CUT, 1, reason, NULL);
 }
 
 static double seconds(int64_t from_us, int64_t to_us)

@@ -8,6 +8,8 @@
 void task_metrics_begin(void);
 /* A start was published, perhaps again with the same id. */
 void task_metrics_start(bool is_repeated);
+/* Attempts ended because their Proplet closed; reason: the text of its availability. */
+void task_metrics_cut(const char *reason);
 /*
  * A status was written. created_us: of the object. A time that an earlier write stored has whole seconds, so a duration
  * may be up to a second off; none is below 0, whatever the clock did.

@@ -104,6 +104,8 @@ void task_observe_opening(const struct task_deps *deps, const struct task_spec *
 
     ret->closed = !availability_is_open_at(&is, now_us);
     ret->short_time = !ret->closed && !task_fits_until(spec->need_s, is.next_us, now_us);
+    ret->stop_us = is.stop_us && spec->daemon ? is.since_us : is.stop_us;
+    ret->availability = is.reason;
 }
 
 static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
@@ -382,6 +384,16 @@ static void observe_backlog(const struct task_deps *deps, int64_t due_ms, struct
     observe_answer(deps, due_ms, ret);
 }
 
+/* Tasks on a Proplet that never closes cost nothing. */
+static void observe_stop(const struct task_deps *deps, struct task_observed *ret)
+{
+    bool due = ret->proplet.stop_us && ret->proplet.stop_us <= ret->now_us && task_is_active(ret);
+
+    if (due || ret->attempt.cut_ms)
+        ret->attempt =
+            attempts_cut(deps->attempts, ret->uid, ret->task.status.attempt, due, ret->now_ms);
+}
+
 /* A Task waits for what its targets wait for. */
 static void await_markers_of(const struct task_observed *parts, size_t count,
                              struct task_observed *ret)
@@ -431,6 +443,7 @@ static struct task_observed *observe_parts(const struct task_deps *deps, struct 
         part->attempt = attempts_get(deps->attempts, part->uid, attempt, task->now_ms);
         part->attempt.deleting_ms = task->attempt.deleting_ms;
         observe_proplet(deps, rc, &part->task, &part->proplet);
+        observe_stop(deps, part);
         int64_t own_ms = task_end_due_ms(part);
         observe_backlog(deps, own_ms > due_ms ? own_ms : due_ms, part);
     }
@@ -509,6 +522,7 @@ int task_observe(const struct task_deps *deps, struct reconcile *rc,
         attempts_deleting(deps->attempts, object->uid, attempt, ret->now_ms);
     ret->attempt = attempts_get(deps->attempts, object->uid, attempt, ret->now_ms);
     observe_proplet(deps, rc, &ret->task, &ret->proplet);
+    observe_stop(deps, ret);
     observe_owed(deps, rc, ret);
     r = task_workload_observe(deps, rc, ret, err);
     if (r < 0)

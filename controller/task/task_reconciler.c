@@ -318,12 +318,41 @@ static int after_refusal(const struct task_deps *deps, struct reconcile *rc,
     return 0;
 }
 
+static void each_cut(const struct task_observed *observed, const struct task_plan *plan,
+                     void (*each)(void *ctx, const struct observed_proplet *proplet), void *ctx)
+{
+    if (plan->cut)
+        each(ctx, &observed->proplet);
+    for (size_t i = 0; plan->targets && i < observed->task.status.broadcast_results.len; i++) {
+        if (plan->targets[i].cut)
+            each(ctx, &observed->parts[i].proplet);
+    }
+}
+
+static void count_cut(void *ctx, const struct observed_proplet *proplet)
+{
+    availabilities_cut(ctx, proplet->uid, 1);
+}
+
+static void uncount_cut(void *ctx, const struct observed_proplet *proplet)
+{
+    availabilities_cut(ctx, proplet->uid, -1);
+}
+
+static void measure_cut(void *ctx UNUSED, const struct observed_proplet *proplet)
+{
+    task_metrics_cut(reason_text(proplet->availability));
+}
+
 static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
                          const struct kube_object *object, const cJSON *json,
                          const struct task_observed *observed, struct task_plan *plan,
                          struct error *err)
 {
-    bool written;
+    bool written = false;
+
+    /* Before, as its Proplet may be reconciled before the write returns. */
+    each_cut(observed, plan, count_cut, deps->availabilities);
     int r = write_status(deps, rc, json, observed, plan, &written, err);
     if (is_permanent(r) && plan->has_payload) {
         log_warn("result refused by the API server, storing the failure without it", "uid",
@@ -332,6 +361,8 @@ static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
                                    &(struct task_setback){ .kind = SETBACK_UNSTORABLE });
         r = write_status(deps, rc, json, observed, plan, &written, err);
     }
+    if (r < 0 || !written)
+        each_cut(observed, plan, uncount_cut, deps->availabilities);
     if (r < 0)
         return after_refusal(deps, rc, object, observed, plan, err);
 
@@ -351,6 +382,7 @@ static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
                 note_answer(deps, &rc->name, &observed->parts[i], plan->targets[i].answer);
         }
         announce(rc, object, plan);
+        each_cut(observed, plan, measure_cut, NULL);
         task_metrics_written(&observed->task.status, &plan->status, observed->created_us);
     }
     note_waiting(deps, observed, plan);

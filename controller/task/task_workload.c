@@ -344,7 +344,8 @@ static int look_at_job(struct look *look, struct error *err)
     }
     if (!look->workload)
         return 0;
-    if (is_finished(look->workload))
+    /* what is stopped may have ended, and the watch not have told it yet */
+    if (is_finished(look->workload) || look->observed->attempt.cut_ms)
         return look_at_end(look, err);
     if (task_workload_deadline_moved(&look->observed->task, look->workload))
         ret->outdated = look->workload;

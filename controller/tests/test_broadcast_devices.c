@@ -72,6 +72,41 @@ TEST_EACH(target_whose_proplet_is_lost_has_nowhere_to_go, LOSSES)
     ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
 }
 
+/* Its stop is now, for the observation that is planned next. */
+static void close_now(size_t i)
+{
+    struct observed_proplet *proplet = &all.parts[i].proplet;
+
+    proplet->closed = true;
+    proplet->availability = REASON_KILL_SWITCH;
+    proplet->stop_us = world.observed.now_us;
+    all.memory[broadcast_targets()[i].index].cut_ms = world.observed.now_ms;
+}
+
+/* Before and behind the write of running, whatever the policy. */
+TEST_TIMES(target_is_cut_at_the_stop_of_its_proplet, 3)
+{
+    world.spec->proplet_lost_policy = _i ? LOST_WAIT : LOST_UNSET;
+    world.spec->daemon = _i == 2;
+    broadcast_dispatch(3);
+    close_now(1);
+    struct task_plan plan = broadcast_plan_all();
+    ck_assert_str_eq(broadcast_phases(&plan.status), "running running running");
+    ck_assert(plan.targets[1].stop);
+    ck_assert(!plan.targets[0].stop && !plan.targets[2].stop);
+    broadcast_write(&plan);
+
+    world.observed.answer_awaited = true;
+    plan = broadcast_plan_all();
+    ck_assert_str_eq(broadcast_phases(&plan.status), "running running running");
+    world.observed.answer_awaited = false;
+    plan = broadcast_plan_all();
+    ck_assert_str_eq(broadcast_phases(&plan.status), "running failed:AvailabilityEnded running");
+    ck_assert(plan.targets[1].cut);
+    ck_assert(!plan.targets[1].answer);
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+}
+
 static void restart(size_t i)
 {
     all.parts[i].restart =

@@ -25,6 +25,7 @@
 
 /* The reasons of the Events of "beta", in the order in which they are made. */
 static char events[256];
+static char last_note[256];
 
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
@@ -34,6 +35,8 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
         const char *name = json_string(json_path(event, "regarding", "name", NULL), "");
         const char *reason = json_string(json_get(event, "reason"), "");
 
+        if (str_equal(name, "beta"))
+            (void)str_copy(last_note, sizeof(last_note), json_string(json_get(event, "note"), ""));
         if (str_equal(name, "beta"))
             (void)str_copy(events, sizeof(events), arena_printf(arena, "%s %s", events, reason));
     }
@@ -208,6 +211,171 @@ TEST(closing_drains_what_runs_and_takes_nothing_new)
     pass_minutes(2);
     ck_assert_str_eq(state_of("alpha"), "Closed OverrideClosed False");
     ck_assert_str_eq(time_of("alpha", "stopAt"), "");
+}
+
+/* ---- the stop ---- */
+
+#define GRACE(time) ",\"gracefulShutdownTimeout\":\"" time "\""
+
+static bool is_stopped(void)
+{
+    const struct run *run = &outside.runs[outside.run_count - 1];
+
+    return outside.run_count && !run->running && !run->instances;
+}
+
+/* The last Task that ran on alpha. */
+static int64_t cut_after(void)
+{
+    return json_int(json_path(stage_get(&KIND_TASK, "one"), "status", "cutAfterSeconds", NULL), -1);
+}
+
+/* By its own timer, without a heartbeat or a change. */
+TEST(running_task_is_stopped_at_the_stop_and_goes_elsewhere)
+{
+    stage_put_proplet("beta", PROPLET("device-2", KILLED));
+    stage_put_proplet(
+        "alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:05", "," SCHEDULE GRACE("2m"))));
+    stage_put_task(TASK(""));
+    stage_run();
+    pass_minutes(5);
+    ck_assert_str_eq(state_of("alpha"), "Draining OutsideWindow False");
+    ck_assert_str_eq(time_of("alpha", "stopAt"), "2026-01-01T00:07:00Z");
+    int64_t left_ms = 420000 - (clock_wall_us(&stage.clock.clock) / 1000 - INT64_C(1767225600000));
+    stage_wait_ms(left_ms - 500);
+    stage_turns(1);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert(!is_stopped());
+    stage_turns(200); /* timers that come soon are waited for */
+    ck_assert(is_stopped());
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+    ck_assert_int_ge(cut_after(), 418);
+    ck_assert_int_le(cut_after(), 421);
+    pass_minutes(1);
+    ck_assert_str_eq(state_of("alpha"), "Closed OutsideWindow False");
+
+    stage_put_proplet("beta", PROPLET("device-2", ""));
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert_str_eq(stage_task_string("assignedProplet"), "beta");
+    ck_assert_int_eq(
+        json_int(json_path(stage_get(&KIND_TASK, "one"), "status", "failures", NULL), 0), 0);
+}
+
+/* Its window of ten minutes was too short by a second, and is so each week. */
+TEST(task_that_was_cut_waits_rather_than_be_cut_again)
+{
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_put_proplet("alpha", PROPLET("device-1", ",\"availability\":{" SCHEDULE GRACE("0s") "}"));
+    stage_put_task(TASK(""));
+    stage_run();
+    pass_minutes(21);
+    ck_assert_int_ge(cut_after(), 598);
+    expect_waiting("NoCandidates", "the only Proplet does not fit: it is closed");
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Open", "00:29")));
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running"); /* always open afterwards */
+    stage_put_proplet("alpha", PROPLET("device-1", KILLED));
+    stage_run();
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:29", "," SCHEDULE)));
+    stage_run();
+    expect_waiting("NoCandidates", "the only Proplet does not fit: it closes too early");
+}
+
+static const struct {
+    const char *members; /* of alpha, "": it is reclaimed */
+    const char *more;    /* of the Task */
+    bool stops;
+} AT_ONCE[] = {
+    { KILLED, "", true },
+    { "", "", true },
+    { OVERRIDE("Closed", "00:30"), "", false },
+    { OVERRIDE("Closed", "00:30"), ",\"daemon\":true", true },
+    { ",\"availability\":{\"schedule\":{\"enabled\":false,\"daysOfWeek\":[\"mon\"],"
+      "\"hoursOfDay\":[\"1\"]}}",
+      ",\"daemon\":true", true },
+    { ",\"availability\":{\"schedule\":{\"daysOfWeek\":[\"x\"],\"hoursOfDay\":[\"1\"]}}",
+      ",\"daemon\":true", false },
+};
+
+TEST_EACH(kill_switch_and_owner_stop_at_once_and_a_daemon_at_the_close, AT_ONCE)
+{
+    stage_put_task(arena_printf(stage.arena, TASK(ON("alpha") "%s"), AT_ONCE[_i].more));
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    if (*AT_ONCE[_i].members)
+        stage_put_proplet(
+            "alpha", arena_printf(stage.arena, PROPLET("device-1", "%s"), AT_ONCE[_i].members));
+    else
+        stage_annotate(&KIND_PROPLET, "alpha", ANNOTATION_RECLAIM, "true");
+    stage_run();
+    ck_assert_int_eq(is_stopped(), AT_ONCE[_i].stops);
+    ck_assert_str_eq(stage_task_string("phase"), AT_ONCE[_i].stops ? "pending" : "running");
+    ck_assert_int_eq(cut_after(), -1);
+}
+
+TEST(opening_in_the_grace_stops_nobody)
+{
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Closed", "00:03")));
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    pass_minutes(4);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Closed", "00:08")));
+    stage_run();
+    ck_assert_str_eq(state_of("alpha"), "Draining OverrideClosed False");
+    pass_minutes(4);
+    ck_assert_str_eq(state_of("alpha"), "Open Always True");
+    pass_minutes(10);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert(!is_stopped());
+}
+
+/* An edit while it drains: the close is when the first was seen. */
+TEST(another_grace_moves_the_stop)
+{
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE_THEN("Closed", "02:00", GRACE("1h"))));
+    pass_minutes(5);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE_THEN("Closed", "02:00", GRACE("1m"))));
+    stage_run();
+    ck_assert(is_stopped());
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+}
+
+/* It computes the same stop, from the status or the schedule. */
+TEST_TIMES(next_leader_stops_at_the_same_time, 2)
+{
+    stage_put_proplet(
+        "alpha", _i ? PROPLET("device-1", OVERRIDE_THEN("Open", "00:01", "," SCHEDULE GRACE("4m")))
+                    : PROPLET("device-1", ""));
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    if (!_i)
+        stage_put_proplet("alpha",
+                          PROPLET("device-1", OVERRIDE_THEN("Closed", "01:00", GRACE("5m"))));
+    pass_minutes(3);
+    stage.dead = true;
+    pass_minutes(1);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert(!is_stopped());
+    pass_minutes(2);
+    ck_assert(is_stopped());
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+}
+
+TEST(proplet_tells_once_how_many_tasks_it_stopped)
+{
+    for (int i = 0; i < 3; i++)
+        stage_put(&KIND_TASK, arena_printf(stage.arena, "many-%d", i), TASK(ON("beta")));
+    stage_run();
+    stage_put_proplet("beta", PROPLET("device-2", KILLED));
+    stage_run();
+    stage_write_events();
+    ck_assert_str_eq(events, " Online KillSwitch TasksCut");
+    ck_assert_str_eq(last_note, "3 Tasks were stopped because it closed");
 }
 
 TEST(annotation_closes_until_people_take_it_away)

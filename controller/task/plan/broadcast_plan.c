@@ -154,6 +154,7 @@ static void take_back(struct task_plan *plan, size_t i)
     if (action->action == TASK_ASSIGN)
         action->action = TASK_WRITE;
     action->answer = ANSWER_PENDING;
+    action->cut = false;
     if (action->first_mail && action->first_mail <= plan->ack_up_to)
         plan->ack_up_to = action->first_mail - 1;
 }
@@ -502,9 +503,11 @@ static void end_target(const struct task_observed *part, struct task_target *tar
 }
 
 /* It has no other Proplet to go to. */
-static void lose(const struct task_observed *part, struct task_target *target)
+static void lose(const struct task_observed *part, bool cut, struct task_target *target)
 {
-    if (part->proplet.withdrawn)
+    if (cut)
+        end_target(part, target, TARGET_FAILED, reason_text(REASON_CUT), "its Proplet closed");
+    else if (part->proplet.withdrawn)
         end_target(part, target, TARGET_FAILED, reason_text(REASON_SCALED_DOWN),
                    "its pod was scaled away");
     else if (!part->proplet.exists)
@@ -527,7 +530,7 @@ static void end_interrupted(const struct task_observed *part, int64_t *next_inde
                             struct target_action *action)
 {
     const char *reason = plan->status.reason;
-    bool lost = reason_of(reason) == REASON_LOST || !part->proplet.exists;
+    bool lost = reason_of(reason) == REASON_LOST || plan->cut || !part->proplet.exists;
 
     const cJSON *told = condition_get(plan->status.conditions, "Completed");
 
@@ -553,7 +556,7 @@ static void translate(const struct task_observed *part, int64_t *next_index, boo
     else if (status->phase == TASK_INTERRUPTED)
         end_interrupted(part, next_index, plan, target, action);
     else if (gone)
-        lose(part, target);
+        lose(part, plan->cut, target);
     else if (plan->action == TASK_ASSIGN)
         start_anew(part, next_index, plan, target, action);
     else if (status->phase == TASK_COMPLETED)
@@ -586,6 +589,7 @@ static struct task_plan plan_part(struct arena *arena, const struct task_observe
     if (order == TARGET_HOLDS) {
         one.may_start = false;
         one.attempt.stop_sent_ms = part->now_ms; /* the last leader may have */
+        one.attempt.cut_ms = 0;                  /* all of them end soon */
     }
     one.task.spec.active_deadline_seconds.set = false;
     one.task.spec.schedule = NULL;
@@ -609,6 +613,7 @@ static void plan_target(struct arena *arena, const struct task_observed *part,
         .action = one.action,
         /* Once is enough: what is stopped stays so until it is started again. */
         .stop = one.stop && !(stopping && part->attempt.stop_sent_ms),
+        .cut = one.cut,
         .answer = one.answer,
         .first_mail = first_mail(part),
     };

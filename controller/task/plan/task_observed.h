@@ -97,6 +97,8 @@ struct observed_proplet {
     bool closed; /* it takes no new Tasks now: status.availability */
     /* It closes before the Task would have ended, if that started now: see task_need_s. */
     bool short_time;
+    int64_t stop_us; /* it stops what runs there then: a daemon at its close; 0: it does not */
+    enum reason availability; /* why it is open or closed; REASON_NONE: it always is */
     const char *absence;      /* why it is not ready, as a message; NULL: it is, or is gone */
     int64_t offline_since_us; /* 0: it is not Offline */
     int64_t absent_from_ms;   /* its absence counts from then on (monotonic); 0: not at all */
@@ -250,6 +252,7 @@ struct target_action {
     struct task_target before;
     enum task_action action; /* as if the target were a Task; ASSIGN: it has a new index */
     bool stop;
+    bool cut;
     enum task_answer answer;
     uint64_t first_mail; /* the first message that it is about; 0: none */
 
@@ -274,6 +277,7 @@ struct task_setback {
 
 struct task_plan {
     enum task_action action;
+    bool cut;  /* its attempt ends because its Proplet closed; of no broadcast */
     bool stop; /* its device is stopped first, and only a deleted Task goes on without that */
     struct schedule_refusal refusal; /* AWAIT_CAPACITY: why no Proplet fits */
     struct target_action *targets;   /* TELL_TARGETS: one for each target; NULL otherwise */

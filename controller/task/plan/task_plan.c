@@ -8,6 +8,7 @@
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/owed_stops_plan.h"
 #include "controller/task/plan/plan_parts.h"
+#include "controller/task/plan/task_availability_plan.h"
 #include "controller/task/plan/task_checkpoint_plan.h"
 #include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
@@ -283,6 +284,14 @@ static bool wait_for_proplet(struct arena *arena, const struct task_observed *ob
     return true; /* a start that may be out is not repeated, and its answer counts */
 }
 
+/* A start that is not out is displaced instead. */
+static bool is_closing(struct arena *arena, const struct task_observed *observed,
+                       struct task_plan *plan)
+{
+    return observed->proplet.exists && task_may_run(observed) &&
+           task_plan_closing(arena, observed, plan);
+}
+
 static void plan_scheduled(struct arena *arena, const struct task_observed *observed,
                            struct task_plan *plan)
 {
@@ -297,6 +306,8 @@ static void plan_scheduled(struct arena *arena, const struct task_observed *obse
         plan_choice(arena, observed, plan);
         return;
     }
+    if (is_closing(arena, observed, plan))
+        return;
     if (observed->workload.selected && observed->proplet.exists && !task_is_displaced(observed)) {
         task_plan_workload(arena, observed, plan);
         return;
@@ -354,6 +365,8 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
         }
         task_requeue_at(observed, plan, observed->now_ms + left_ms);
     }
+    if (task_plan_closing(arena, observed, plan))
+        return;
     if (observed->workload.selected)
         task_plan_workload(arena, observed, plan);
     else if (!task_plan_absence(arena, observed, plan))
@@ -430,7 +443,7 @@ static void plan_life(struct arena *arena, const struct task_observed *observed,
     task_plan_workload_end(arena, observed, plan);
     if (plan->status.phase != observed->task.status.phase)
         return;
-    if (restarted && !observed->task.spec.suspend)
+    if (restarted && !observed->task.spec.suspend && !observed->attempt.cut_ms)
         task_plan_restart(arena, observed, plan);
     else
         plan_phase(arena, observed, plan); /* a daemon's word changes nothing else */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "common/base/str.h"
+#include "controller/task/plan/task_availability_plan.h"
 #include "controller/task/plan/task_checkpoint_plan.h"
 #include "controller/task/plan/task_transition.h"
 
@@ -387,7 +388,7 @@ static bool is_shut(const struct task_observed *observed)
 }
 
 /* A workload of an earlier leader that is not there does not run. */
-static bool may_run(const struct task_observed *observed)
+bool task_may_run(const struct task_observed *observed)
 {
     bool absent = observed->workload.selected && observed->workload.state.step == WORKLOAD_ABSENT &&
                   task_may_not_start(observed);
@@ -400,7 +401,7 @@ bool task_is_displaced(const struct task_observed *observed)
     if (observed->task.status.phase != TASK_SCHEDULED || !task_is_assigned(observed) ||
         observed->attempt.published_ms || observed->task.spec.suspend)
         return false;
-    if (is_shut(observed) && !may_run(observed))
+    if (is_shut(observed) && !task_may_run(observed))
         return true;
     return is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT;
 }
@@ -408,7 +409,7 @@ bool task_is_displaced(const struct task_observed *observed)
 void task_plan_displaced(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan)
 {
-    bool may_have_started = may_run(observed);
+    bool may_have_started = task_may_run(observed);
     struct schedule_refusal refusal;
 
     if (may_have_started && task_may_have_answered(observed))
@@ -454,6 +455,7 @@ int64_t task_end_due_ms(const struct task_observed *observed)
                                     task_left_ms(observed, status->started_at_us, deadline->value));
     if (is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT)
         due_ms = latest(due_ms, observed->now_ms + overdue_in_ms(observed));
+    due_ms = latest(due_ms, task_cut_due_ms(observed));
     if (status->next_run_us && status->next_run_us <= observed->now_us)
         due_ms = latest(due_ms, observed->now_ms + task_until_ms(observed, status->next_run_us));
     return due_ms;
@@ -461,7 +463,8 @@ int64_t task_end_due_ms(const struct task_observed *observed)
 
 bool task_is_stopping(const struct task_observed *observed)
 {
-    return observed->task.spec.suspend || observed->attempt.stop_sent_ms || is_overdue(observed) ||
+    return observed->task.spec.suspend || observed->attempt.stop_sent_ms ||
+           observed->attempt.cut_ms || is_overdue(observed) ||
            (is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT);
 }
 
@@ -478,6 +481,11 @@ void task_plan_stopped(struct arena *arena, const struct task_observed *observed
         plan->action == TASK_ADD_FINALIZER || str_is_empty(plan->status.assigned_proplet))
         return;
 
+    if (observed->attempt.cut_ms) {
+        task_cut(arena, observed, plan);
+        plan->stop = false;
+        return;
+    }
     /* Whatever it was to be stopped for is over: it begins anew. */
     if (plan->action == TASK_START)
         plan->action = TASK_WRITE;

@@ -35,6 +35,8 @@ bool task_is_active(const struct task_observed *observed);
 bool task_is_assigned(const struct task_observed *observed);
 /* The start may be out: published by this process, or by an earlier one that chose the Proplet. */
 bool task_may_have_started(const struct task_observed *observed);
+/* The same, but a workload of its own that is not there is not made any more while its Proplet is closed. */
+bool task_may_run(const struct task_observed *observed);
 /* Unknown: no sign of life is to be expected of it, so a start that was lost looks like one that
  * was not. */
 enum condition_status task_started_status(const struct task_observed *observed);

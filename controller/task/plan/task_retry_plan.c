@@ -32,6 +32,7 @@ static bool is_last_word(const struct task_spec *spec, enum reason reason)
     case REASON_RESTARTS:
     case REASON_LOST:
     case REASON_LOST_TOO_OFTEN:
+    case REASON_CUT:
     case REASON_PROPLET_DELETED:
     case REASON_START_DEADLINE:
         return true;
