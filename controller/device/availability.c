@@ -199,9 +199,14 @@ static enum availability_state state_of(const struct availability_observed *obse
 }
 
 /* Its owner, and a person who pulls the kill switch, do not wait. */
+static bool is_at_once(enum reason reason)
+{
+    return reason == REASON_KILL_SWITCH || reason == REASON_RECLAIMED;
+}
+
 static int64_t grace_us(const struct availability_observed *observed, enum reason reason)
 {
-    if (reason == REASON_KILL_SWITCH || reason == REASON_RECLAIMED)
+    if (is_at_once(reason))
         return 0;
     return availability_grace_ms(observed->spec->availability) * US_PER_MS;
 }
@@ -257,6 +262,12 @@ bool availability_is_used(const struct proplet_spec *spec, bool reclaimed)
 bool availability_is_open(const struct availability *availability)
 {
     return availability->state == AVAILABILITY_UNSET || availability->state == AVAILABILITY_OPEN;
+}
+
+bool availability_takes_pods(const struct availability *availability)
+{
+    return availability->state == AVAILABILITY_CLOSED ||
+           (availability->state == AVAILABILITY_DRAINING && is_at_once(availability->reason));
 }
 
 bool availability_is_open_at(const struct availability *availability, int64_t now_us)

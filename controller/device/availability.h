@@ -78,5 +78,7 @@ bool availability_is_open(const struct availability *availability);
 /* The same at now_us: a Proplet takes none from the second on at which it closes by time, although it is evaluated
  * later. */
 bool availability_is_open_at(const struct availability *availability, int64_t now_us);
+/* Whether a Proplet of type k8s has no pods: it is closed, and no Task runs on it or may run on. */
+bool availability_takes_pods(const struct availability *availability);
 /* Whether a person, and not time or the end of a Task, made `after` of `before`, as far as both say. */
 bool availability_is_decided(enum reason before, enum reason after);

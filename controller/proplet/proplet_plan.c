@@ -187,8 +187,11 @@ static enum proplet_phase next_phase(const struct proplet_observed *observed, en
 {
     enum proplet_phase phase = observed->proplet.status.phase;
 
-    if (observed->pods && verdict != VERDICT_DUPLICATE)
+    if (observed->pods && verdict != VERDICT_DUPLICATE) {
+        if (observed->pods->reason == REASON_CLOSED)
+            return PROPLET_OFFLINE;
         verdict = observed->pods->ready ? VERDICT_ALIVE : VERDICT_SILENT;
+    }
     switch (verdict) {
     case VERDICT_ALIVE:
         return PROPLET_RUNNING;
@@ -296,7 +299,7 @@ static void plan_event(const struct proplet_observed *observed, enum verdict ver
 
     if (verdict == VERDICT_DUPLICATE && old_reason != said->reason)
         plan->event = &PROPLET_EVENT_DUPLICATE;
-    else if (plan->status.phase != old->phase)
+    else if (plan->status.phase != old->phase && said->reason != REASON_CLOSED)
         plan->event =
             plan->status.phase == PROPLET_RUNNING ? &PROPLET_EVENT_ONLINE : &PROPLET_EVENT_OFFLINE;
 }

@@ -351,10 +351,11 @@ static struct proplet_pods as_told(const struct proplet *proplet)
 }
 
 int proplet_pods_sync(const struct proplet_deps *deps, struct reconcile *rc, const cJSON *json,
-                      const struct proplet *proplet, bool hold, struct proplet_pods *pods,
-                      struct error *err)
+                      const struct proplet *proplet, enum deployment_hold hold,
+                      struct proplet_pods *pods, struct error *err)
 {
     const cJSON *metadata = json_get(json, "metadata");
+    bool was_closed = said(proplet) == REASON_CLOSED;
     struct turn turn = {
         .deps = deps,
         .rc = rc,
@@ -367,7 +368,8 @@ int proplet_pods_sync(const struct proplet_deps *deps, struct reconcile *rc, con
                       .liveliness_s = (deps->settings->liveliness_interval_ms + 999) / 1000,
                       .kbs_uri = deps->settings->kbs_uri,
                       .settled = json_int(json_get(metadata, "generation"), 0) ==
-                                 proplet->status.observed_generation },
+                                     proplet->status.observed_generation &&
+                                 was_closed == (hold == DEPLOYMENT_CLOSED) },
     };
 
     *pods = as_told(proplet);

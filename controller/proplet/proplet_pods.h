@@ -20,8 +20,8 @@
 #define PODS_EVENT_MS 30000
 
 int proplet_pods_sync(const struct proplet_deps *deps, struct reconcile *rc, const cJSON *json,
-                      const struct proplet *proplet, bool hold, struct proplet_pods *pods,
-                      struct error *err) MUST_CHECK;
+                      const struct proplet *proplet, enum deployment_hold hold,
+                      struct proplet_pods *pods, struct error *err) MUST_CHECK;
 
 /* Pods by INDEX_POD_PROPLET, Proplets by INDEX_PROPLET_LABEL: "<ns>/<value of LABEL_PROPLET_SELECTOR>". */
 #define INDEX_POD_PROPLET "proplet"

@@ -297,6 +297,13 @@ static int release(const struct proplet_deps *deps, struct reconcile *rc,
     return finalizer_remove(rc->client, &KIND_PROPLET, json, FINALIZER_PROPLET, err);
 }
 
+static enum deployment_hold hold_of(const struct proplet_observed *observed)
+{
+    if (observed->claimed_by)
+        return DEPLOYMENT_DUPLICATE;
+    return availability_takes_pods(&observed->availability) ? DEPLOYMENT_CLOSED : DEPLOYMENT_FREE;
+}
+
 int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
     const struct proplet_deps *deps = self;
@@ -324,8 +331,10 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     int r = observe(deps, rc, object, json, channel, identities, &observed, err);
     if (r < 0)
         return r;
+    /* Before its pods go: what runs there is told to stop. */
+    proplet_availability_keep(deps, object, &observed.availability, observed.now_us);
     if (observed.proplet.spec.type == PROPLET_K8S) {
-        r = proplet_pods_sync(deps, rc, json, &observed.proplet, observed.claimed_by, &pods, err);
+        r = proplet_pods_sync(deps, rc, json, &observed.proplet, hold_of(&observed), &pods, err);
         if (r == -ERROR_CANCELED)
             return r;
         if (r < 0) /* not acted on */
@@ -336,7 +345,6 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     struct error later = { 0 };
     struct proplet_plan plan = proplet_plan(rc->arena, &observed);
     note_all_news(deps, identities, &observed, &plan);
-    proplet_availability_keep(deps, object, &observed.availability, observed.now_us);
     proplet_availability_tell(deps, rc, object, &observed.availability);
     int told = act(deps, rc, object, json, &observed, &plan, r < 0 ? &later : err);
     announce_brake(deps, rc); /* its own write may have made it news */
@@ -395,11 +403,20 @@ static void wake_neighbours(const struct proplet_deps *deps, struct arena *arena
         wake_if_oldest(deps, arena, changed, INDEX_CHANNEL, channel, queue);
 }
 
+/* It is away on purpose. */
+static bool is_closed(const cJSON *status)
+{
+    const char *state = json_string(json_path(status, "availability", "state", NULL), "");
+
+    return str_equal(state, AVAILABILITY_STATE_NAMES[AVAILABILITY_DRAINING]) ||
+           str_equal(state, AVAILABILITY_STATE_NAMES[AVAILABILITY_CLOSED]);
+}
+
 static enum brake_member member_of(const struct kube_object *object, const cJSON *status)
 {
     const char *phase = json_string(json_get(status, "phase"), "");
 
-    if (!object || object->deleting) /* its Tasks let go of it at once */
+    if (!object || object->deleting || is_closed(status)) /* its Tasks let go of it at once */
         return BRAKE_NO_MEMBER;
     if (str_equal(phase, PROPLET_PHASE_NAMES[PROPLET_RUNNING]))
         return BRAKE_RUNNING;

@@ -378,6 +378,31 @@ TEST(proplet_tells_once_how_many_tasks_it_stopped)
     ck_assert_str_eq(last_note, "3 Tasks were stopped because it closed");
 }
 
+static bool brake_holds(void)
+{
+    return fleet_brake_state(stage.proplet.brake, clock_boot_ms(&stage.clock.clock) * 1000,
+                             clock_monotonic_ms(&stage.clock.clock))
+        .plan.holds;
+}
+
+/* As laptops that go home at the end of their window. */
+TEST_TIMES(fleet_that_goes_away_while_it_is_closed_suppresses_no_eviction, 2)
+{
+    stage_put_fleet(12);
+    stage_run();
+    for (int i = 1; i <= 12 && _i; i++) {
+        const char *name = arena_printf(stage.arena, "fleet-%d", i);
+        const cJSON *spec = json_get(stage_get(&KIND_PROPLET, name), "spec");
+        cJSON *closed = arena_own(stage.arena, json_copy(spec), json_free);
+        json_set_bool(closed, "killSwitch", true);
+        stage_put_proplet(name, json_text(stage.arena, closed, NULL));
+    }
+    stage_run();
+    stage_lose_fleet(12);
+    stage_run();
+    ck_assert_int_eq(brake_holds(), !_i);
+}
+
 TEST(annotation_closes_until_people_take_it_away)
 {
     static const char *const VALUES[] = { "true", "no" };

@@ -331,7 +331,7 @@ TEST(another_key_starts_new_pods_and_the_same_key_does_not)
 TEST(proplet_whose_identity_is_anothers_has_no_pods)
 {
     make();
-    observed.hold = true;
+    observed.hold = DEPLOYMENT_DUPLICATE;
     struct deployment_plan made = plan();
     ck_assert_str_eq(written(&made), "/spec/replicas");
     ck_assert_int_eq(json_int(json_path(patched(&made), "spec", "replicas", NULL), -1), 0);
@@ -447,7 +447,8 @@ TEST_EACH(readiness_and_trouble_are_mirrored, STATUSES)
     const cJSON *live = STATUSES[_i].live ? parsed(arena, STATUSES[_i].live) : NULL;
     if (len)
         pods[0] = parsed(arena, STATUSES[_i].pod);
-    struct proplet_pods told = deployment_status(arena, &proplet.spec, false, live, pods, len);
+    struct proplet_pods told =
+        deployment_status(arena, &proplet.spec, DEPLOYMENT_FREE, live, pods, len);
     ck_assert_str_eq(arena_printf(arena, "%d %d %s: %s", told.ready, told.trouble,
                                   reason_word(told.reason, told.word), told.message),
                      STATUSES[_i].told);
@@ -460,6 +461,7 @@ TEST(of_several_pods_in_trouble_the_first_is_told)
     const cJSON *live = parsed(arena, STATUS(2, 3, 0) "}}");
 
     ck_assert_str_eq(
-        deployment_status(arena, &proplet.spec, false, live, pods, ARRAY_LEN(pods)).message,
+        deployment_status(arena, &proplet.spec, DEPLOYMENT_FREE, live, pods, ARRAY_LEN(pods))
+            .message,
         "pod 'a': image 'i' cannot be pulled");
 }

@@ -17,6 +17,8 @@
 static int refuse_with;
 static const char *refused_path;
 static const char *refusal;
+/* The reasons of the Events of "alpha", in the order in which they are made. */
+static char events[256];
 
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
@@ -29,11 +31,20 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
         ret->body_len = strlen(ret->body);
         return 0;
     }
+    if (str_equal(request->method, "POST") && strstr(request->path, "/events")) {
+        const cJSON *event = parsed(arena, request->body);
+
+        if (str_equal(json_string(json_path(event, "regarding", "name", NULL), ""), "alpha"))
+            (void)str_copy(
+                events, sizeof(events),
+                arena_printf(arena, "%s %s", events, json_string(json_get(event, "reason"), "")));
+    }
     return outside_roundtrip(ctx, arena, request, ret, err);
 }
 
 static void set_up(void)
 {
+    events[0] = '\0';
     refuse_with = 0;
     refusal = "exceeded quota: q";
     refused_path = "/deployments";
@@ -178,6 +189,70 @@ TEST(scaled_to_zero_it_is_offline_and_comes_back)
     ck_assert_int_eq(pods_replicas(), 1);
     pods_report(true);
     run_and_expect("Running True PodsReady");
+}
+
+/* members: of the spec, with a comma before each. */
+static void put_closed(const char *image, const char *members)
+{
+    stage_put_proplet("alpha",
+                      arena_printf(stage.arena,
+                                   "{\"type\":\"k8s\",\"k8s\":{\"image\":\"%s\"},"
+                                   "\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\","
+                                   "\"domainId\":\"d\",\"channelId\":\"c\",\"clientId\":"
+                                   "\"device-1\"," PODS_KEY_REF "}%s}",
+                                   image, members));
+}
+
+#define OVERRIDE                                                                                   \
+    ",\"availability\":{\"override\":{\"state\":\"Closed\",\"until\":\"2026-01-01T00:30:00Z\"}}"
+
+static void pass_minutes(int minutes)
+{
+    for (int i = 0; i < minutes * 6; i++) {
+        stage_wait_ms(10000);
+        stage_run();
+    }
+}
+
+TEST(closed_proplet_has_no_pods_and_they_come_back)
+{
+    pods_report(true);
+    run_and_expect("Running True PodsReady");
+    put_closed("i:1", OVERRIDE);
+    run_and_expect("Offline False Closed");
+    ck_assert_int_eq(pods_replicas(), 0);
+
+    put_closed("i:2", OVERRIDE); /* it is kept up */
+    run_and_expect("Offline False Closed");
+    ck_assert_str_eq(pods_image(), "i:2");
+    ck_assert_int_eq(pods_replicas(), 0);
+    pass_minutes(31);
+    ck_assert_int_eq(pods_replicas(), 1);
+    ck_assert_str_eq(pods_told(), "Offline False PodsNotReady");
+    pods_report(true);
+    run_and_expect("Running True PodsReady");
+    stage_write_events();
+    ck_assert_str_eq(events, " Online Online");
+}
+
+/* 0: as long as a Task runs; 1: its owner, or the kill switch, does not wait. */
+TEST_TIMES(pods_stay_while_a_task_runs_unless_it_is_stopped_at_once, 2)
+{
+    pods_report(true);
+    stage_put_task("{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\","
+                   "\"monitoringProfile\":{\"enabled\":false},"
+                   "\"propletSelector\":{\"propletId\":\"alpha\"}}");
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    put_closed("i:1", _i ? ",\"killSwitch\":true" : OVERRIDE);
+    stage_run();
+    ck_assert_int_eq(pods_replicas(), _i ? 0 : 1);
+    ck_assert_str_eq(pods_told(), _i ? "Offline False Closed" : "Running True PodsReady");
+    ck_assert_str_eq(stage_task_string("phase"), _i ? "pending" : "running");
+    pass_minutes(6);
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+    ck_assert_int_eq(pods_replicas(), 0);
+    ck_assert_str_eq(pods_told(), "Offline False Closed");
 }
 
 TEST(key_is_in_its_secret_and_nowhere_else)

@@ -56,7 +56,7 @@ static const char *uid_of(const cJSON *object)
     return json_string(json_path(object, "metadata", "uid", NULL), "");
 }
 
-static int64_t wanted_replicas(const struct proplet_spec *spec, bool hold)
+static int64_t wanted_replicas(const struct proplet_spec *spec, enum deployment_hold hold)
 {
     return hold ? 0 : proplet_replicas(spec);
 }
@@ -224,8 +224,8 @@ static bool is_told(const cJSON *live)
 }
 
 struct proplet_pods deployment_status(struct arena *arena, const struct proplet_spec *spec,
-                                      bool hold, const cJSON *live, const cJSON *const *pods,
-                                      size_t len)
+                                      enum deployment_hold hold, const cJSON *live,
+                                      const cJSON *const *pods, size_t len)
 {
     const cJSON *status = json_get(live, "status");
     int64_t wanted = wanted_replicas(spec, hold);
@@ -235,6 +235,11 @@ struct proplet_pods deployment_status(struct arena *arena, const struct proplet_
         .available_replicas = json_int(json_get(status, "availableReplicas"), 0),
     };
 
+    if (hold == DEPLOYMENT_CLOSED) {
+        told.reason = REASON_CLOSED;
+        told.message = "";
+        return told;
+    }
     if (!wanted) {
         told.reason = REASON_SCALED_TO_ZERO;
         told.message = "spec.k8s.replicas is 0";

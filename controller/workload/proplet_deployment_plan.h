@@ -24,10 +24,17 @@
 /* The device has nothing to finish, and as the first process of its container it ignores SIGTERM. */
 #define PROPLET_GRACE_S 5
 
+/* Why a Proplet has no pods, whatever its spec says. */
+enum deployment_hold {
+    DEPLOYMENT_FREE,      /* it has those of its spec */
+    DEPLOYMENT_DUPLICATE, /* its identity belongs to an older Proplet */
+    DEPLOYMENT_CLOSED,    /* status.availability: it is closed */
+};
+
 struct deployment_observed {
     const cJSON *proplet; /* the whole object */
     const struct proplet_spec *spec;
-    bool hold;                 /* its identity belongs to an older Proplet: no pods */
+    enum deployment_hold hold;
     bool pod_template_allowed; /* --allow-pod-template */
     int64_t liveliness_s;      /* seconds between two heartbeats */
     const char *kbs_uri;       /* key broker service, where podTemplate names none */
@@ -84,5 +91,5 @@ struct proplet_pods {
  * has the first in name order.
  */
 struct proplet_pods deployment_status(struct arena *arena, const struct proplet_spec *spec,
-                                      bool hold, const cJSON *live, const cJSON *const *pods,
-                                      size_t len);
+                                      enum deployment_hold hold, const cJSON *live,
+                                      const cJSON *const *pods, size_t len);
