@@ -36,6 +36,10 @@
 #define RESTART_VALUE_MAX 128 /* bytes; of a longer one the status has a digest */
 /* On a Proplet, "true": its owner wants the machine back. */
 #define ANNOTATION_RECLAIM API_GROUP "/reclaim-requested"
+/* Beside it, for people. */
+#define ANNOTATION_RECLAIM_REASON API_GROUP "/reclaim-reason"
+#define ANNOTATION_RECLAIM_AT API_GROUP "/reclaim-requested-at"
+#define RECLAIM_REASON_MAX 256 /* bytes that are kept of it */
 #define ANNOTATION_RESULT API_GROUP "/result"
 #define ANNOTATION_STEADY_SINCE API_GROUP "/clock-steady-since" /* of the Lease */
 /* On the pod template of a Proplet: the hash of the wanted template when it was written, and the

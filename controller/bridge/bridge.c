@@ -17,7 +17,7 @@
 
 #define MARKER_SUFFIX "controller/marker"
 static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/invoke_results",
-                                               "proplet/create", MARKER_SUFFIX };
+                                               "proplet/create", "proplet/reclaim", MARKER_SUFFIX };
 static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/metrics",
                                                 "proplet/task_metrics" };
 
@@ -36,6 +36,7 @@ struct channel {
     size_t proplets;
     unsigned refused;                   /* KIND_BIT of each subscription that is refused */
     bool marker;                        /* a marker published here comes back */
+    bool deaf_to_reclaims;              /* the broker refuses that subscription */
     bool results, create;               /* what is published here is kept for us */
     int64_t since_ms, results_since_ms; /* see struct channel_state */
 };
@@ -67,6 +68,11 @@ static struct metric PUBLISHED = {
     .type = METRIC_HISTOGRAM,
     .name = "propeller_mqtt_publish_seconds",
     .help = "Time from the publication of a message to a device to the broker's acknowledgement.",
+};
+static struct metric RECLAIM_REFUSED = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_reclaim_subscriptions_refused_total",
+    .help = "Number of channels on which the broker refused the subscription to reclaims.",
 };
 static struct metric CONNECTED = { .type = METRIC_GAUGE,
                                    .name = "propeller_mqtt_connected",
@@ -193,6 +199,24 @@ static bool channel_granted(struct channel *channel, enum message_kind kind, int
     return true;
 }
 
+/* Everything else works without: a broker whose rules are older than this topic costs one line a connection. */
+static void reclaim_subscribed(struct bridge *bridge, const char *key, const char *filter,
+                               int granted)
+{
+    pthread_mutex_lock(&bridge->lock);
+    struct channel *channel = map_get(bridge->channels, key);
+    bool news = channel && channel->deaf_to_reclaims != (granted < 0);
+    if (channel)
+        channel->deaf_to_reclaims = granted < 0;
+    pthread_mutex_unlock(&bridge->lock);
+    if (!news || granted >= 0)
+        return;
+    metric_add(&RECLAIM_REFUSED, 1, NULL);
+    log_warn("the broker refused a subscription, devices of this channel cannot reclaim their "
+             "Proplets",
+             "filter", filter, NULL);
+}
+
 static void on_subscribed(void *ctx, const char *filter, int granted)
 {
     struct bridge *bridge = ctx;
@@ -200,6 +224,10 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
     enum message_kind kind = message_topic_parse(filter, key);
     bool heard = false;
 
+    if (kind == MESSAGE_RECLAIM) {
+        reclaim_subscribed(bridge, key, filter, granted);
+        return;
+    }
     if (granted < 0)
         log_warn("the broker refused a subscription, asking again", "filter", filter, NULL);
     if (kind == MESSAGE_UNKNOWN)
@@ -294,6 +322,7 @@ static void on_events_state(void *ctx, bool connected, bool session_present, con
     for (size_t i = 0; map_next(bridge->channels, &i, &key, &value);) {
         struct channel *channel = value;
         channel->marker = channel->results = channel->create = false;
+        channel->deaf_to_reclaims = channel->deaf_to_reclaims && !connected;
         channel->results_since_ms = 0;
         if (connected)
             channel->refused &= CONTROL_KINDS;
@@ -485,6 +514,8 @@ struct bridge *bridge_create(const struct bridge_options *options)
     metric_add(&CONNECTS, 0, "events", NULL);
     metric_add(&PUBLISHED, 0, NULL);
     metric_set(&CONNECTED, 0, "events", NULL);
+    metric_add(&RECLAIM_REFUSED, 0, NULL);
+    bridge_reclaims_begin();
     bridge->options = *options;
     bridge->channels = map_create(free);
     bridge->waiters = map_create(free);

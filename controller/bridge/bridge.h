@@ -15,7 +15,7 @@
  * It has two connections to the broker:
  *
  *   events   "<client-id>-results", persistent session, acknowledged after the write:
- *            results, invoke_results, create, marker; updates of training, on a topic of no channel
+ *            results, invoke_results, create, reclaim, marker; updates of training, on a topic of no channel
  *   control  "<client-id>", clean session:
  *            alive, metrics, task_metrics, and everything that is published
  *

@@ -36,18 +36,39 @@ static struct metric RETAINED = { .type = METRIC_COUNTER,
                                   .help = "Number of retained messages that were dropped.",
                                   .labels = { "kind" } };
 
+static struct metric RECLAIMS_REJECTED = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_reclaims_rejected_total",
+    .help = "Number of reclaims of devices that were rejected, by reason.",
+    .labels = { "reason" }
+};
+
 static const char *const KIND_NAMES[] = {
     [MESSAGE_UNKNOWN] = "unknown", [MESSAGE_ALIVE] = "alive",
     [MESSAGE_CREATE] = "create",   [MESSAGE_METRICS] = "metrics",
     [MESSAGE_RESULT] = "results",  [MESSAGE_TASK_METRICS] = "task_metrics",
     [MESSAGE_MARKER] = "marker",   [MESSAGE_INVOKE_RESULT] = "invoke_results",
-    [MESSAGE_COPY] = "quarantine",
+    [MESSAGE_COPY] = "quarantine", [MESSAGE_RECLAIM] = "reclaim",
 };
 
 void bridge_count_rejected(const char *reason, size_t count)
 {
     if (count)
         metric_add(&REJECTED, (double)count, reason, NULL);
+}
+
+static void reject_reclaim(const char *reason)
+{
+    metric_add(&RECLAIMS_REJECTED, 1, reason, NULL);
+}
+
+void bridge_reclaims_begin(void)
+{
+    static const char *const REASONS[] = { "malformed", "too_large", "unknown_proplet",
+                                           "not_external", "retained" };
+
+    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
+        metric_add(&RECLAIMS_REJECTED, 0, REASONS[i], NULL);
 }
 
 static void malformed(enum message_kind kind, const struct error *err)
@@ -132,13 +153,14 @@ static bool may_be_known_later(const struct bridge_sink *sink, const char *uid, 
            mailbox_len_of_source(sink->mailbox, source, uid) < MAX_FOR_UNKNOWN;
 }
 
-/* Puts it into the mailbox of the Task, where it keeps its place behind the results before it. false:
- * the Task does not exist. */
-static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mail *what)
+/* Puts it into the mailbox of an object of this store, where it keeps its place behind the messages before it. false: the
+ * object does not exist. */
+static bool put_mail_for(struct bridge_sink *sink, struct store *store, struct workqueue *queue,
+                         const char *uid, const struct mail *what)
 {
     struct mail mail = *what;
     struct kube_name name;
-    bool known = store_name_of_uid(sink->tasks, uid, &name);
+    bool known = store_name_of_uid(store, uid, &name);
 
     mail.came_ms = clock_monotonic_ms(sink->clock);
     if (!known && !may_be_known_later(sink, uid, mail.source))
@@ -155,10 +177,15 @@ static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mai
         break;
     }
     if (known)
-        workqueue_add(sink->task_queue, &name);
-    if (known && !store_name_of_uid(sink->tasks, uid, &name)) /* deleted meanwhile */
+        workqueue_add(queue, &name);
+    if (known && !store_name_of_uid(store, uid, &name)) /* deleted meanwhile */
         mailbox_ack(sink->mailbox, uid, UINT64_MAX);
     return true;
+}
+
+static bool put_mail(struct bridge_sink *sink, const char *uid, const struct mail *what)
+{
+    return put_mail_for(sink, sink->tasks, sink->task_queue, uid, what);
 }
 
 /* On another device of the same Proplet; of a broadcast that may be so of some targets only. */
@@ -218,6 +245,50 @@ static void on_create(struct bridge_sink *sink, struct arena *arena, const char 
     const char *metadata = json_text(arena, message.metadata, NULL);
     if (fleet_metadata(sink->fleet, key, metadata, known, now_ms) && known)
         wake_proplets(sink, arena, key);
+}
+
+static bool has_mail(struct bridge_sink *sink, struct arena *arena, const char *uid)
+{
+    struct mail *mail;
+
+    return mailbox_peek(sink->mailbox, arena, uid, &mail) > 0;
+}
+
+/* One message a Proplet is enough: those that come behind it ask for the same. */
+static void on_reclaim(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                       const char *text, size_t len)
+{
+    struct reclaim_message message;
+    struct error err = { 0 };
+    char key[FLEET_KEY_LEN];
+    size_t found = 0;
+
+    int r = message_reclaim_parse(arena, text, len, &message, &err);
+    if (r < 0) {
+        malformed(MESSAGE_RECLAIM, &err);
+        reject_reclaim(r == -ERROR_TOO_LARGE ? "too_large" : "malformed");
+        return;
+    }
+    const struct mail mail = { .kind = MAIL_RECLAIM,
+                               .source = channel,
+                               .body = message.reason,
+                               .body_len = strlen(message.reason) };
+    struct object_list list = { 0 };
+    if (fleet_key(channel, message.proplet_id, key))
+        list = store_find(sink->proplets, arena, INDEX_IDENTITY, key);
+    for (size_t i = 0; i < list.len; i++) {
+        const cJSON *json = kube_object_json(arena, list.items[i]);
+        const char *type = json_string(json_path(json, "spec", "type", NULL), "");
+
+        if (!str_equal(type, PROPLET_TYPE_NAMES[PROPLET_EXTERNAL]))
+            reject_reclaim("not_external");
+        else if (!has_mail(sink, arena, list.items[i]->uid))
+            (void)put_mail_for(sink, sink->proplets, sink->proplet_queue, list.items[i]->uid,
+                               &mail);
+        found++;
+    }
+    if (!found)
+        reject_reclaim("unknown_proplet");
 }
 
 static void reject_sample(const char *reason)
@@ -464,6 +535,16 @@ static const char *copy_objection(struct bridge_sink *sink, struct arena *arena,
     return is_of_other_channel(sink, arena, result.task_id, channel) ? "other_channel" : NULL;
 }
 
+static bool is_on_channel(struct bridge_sink *sink, struct arena *arena,
+                          const struct kube_name *proplet, const char *channel)
+{
+    CLEANUP(kube_object_unrefp) struct kube_object *object = store_get(sink->proplets, proplet);
+    char own[CHANNEL_KEY_LEN];
+
+    return object && proplet_channel_of(kube_object_json(arena, object), own) &&
+           str_equal(own, channel);
+}
+
 /* A result that this process, or an earlier one, has copied to the broker: see quarantine.h. */
 static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *channel,
                     const char *topic, const char *body, size_t len)
@@ -480,14 +561,18 @@ static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *c
         bridge_count_rejected("other_channel", 1);
         return;
     }
+    bool is_reclaim = str_equal(kind, MAIL_RECLAIM);
     bool is_result = mail_is_result(kind, &refusal);
+    struct store *store = is_reclaim ? sink->proplets : sink->tasks;
     const struct mail mail = { .kind = kind,
-                               .source = is_result ? channel : id,
+                               .source = is_result || is_reclaim ? channel : id,
                                .body = body,
                                .body_len = len,
                                .came_ms = clock_monotonic_ms(sink->clock) };
-    bool known = store_name_of_uid(sink->tasks, uid, &name);
+    bool known = store_name_of_uid(store, uid, &name);
     const char *reason = is_result ? copy_objection(sink, arena, channel, &mail) : NULL;
+    if (is_reclaim && known && !is_on_channel(sink, arena, &name, channel))
+        reason = "other_channel";
     if (!reason && !known && !may_be_known_later(sink, uid, mail.source))
         reason = "unknown_task";
     if (reason) {
@@ -498,8 +583,8 @@ static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *c
     mailbox_put_copy(sink->mailbox, uid, &mail, topic);
     if (!known)
         return;
-    workqueue_add(sink->task_queue, &name);
-    if (!store_name_of_uid(sink->tasks, uid, &name)) { /* deleted meanwhile */
+    workqueue_add(is_reclaim ? sink->proplet_queue : sink->task_queue, &name);
+    if (!store_name_of_uid(store, uid, &name)) { /* deleted meanwhile */
         mailbox_ack(sink->mailbox, uid, UINT64_MAX);
         mailbox_release(sink->mailbox, topic);
     }
@@ -544,6 +629,9 @@ void bridge_message(struct bridge_sink *sink, const char *topic, const void *pay
     case MESSAGE_CREATE:
         on_create(sink, arena, channel, payload, len);
         return;
+    case MESSAGE_RECLAIM:
+        on_reclaim(sink, arena, channel, payload, len);
+        return;
     case MESSAGE_TASK_METRICS:
         on_task_metrics(sink, arena, channel, payload, len);
         return;
@@ -572,9 +660,11 @@ void bridge_count_retained(const char *topic)
     char channel[CHANNEL_KEY_LEN];
     const char *round, *identity;
     bool update = message_update_topic(arena, topic, &round, &identity);
+    enum message_kind kind = message_topic_parse(topic, channel);
 
-    metric_add(&RETAINED, 1, update ? "updates" : KIND_NAMES[message_topic_parse(topic, channel)],
-               NULL);
+    metric_add(&RETAINED, 1, update ? "updates" : KIND_NAMES[kind], NULL);
+    if (kind == MESSAGE_RECLAIM) /* it would reclaim again at every connect */
+        reject_reclaim("retained");
 }
 
 void bridge_wake_active(struct bridge_sink *sink)

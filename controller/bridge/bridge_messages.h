@@ -13,13 +13,14 @@
 #include "controller/device/messages.h"
 
 /*
- * The kinds of messages that the mailbox holds for Tasks.
+ * The kinds of messages that the mailbox holds for Tasks, and the last one for Proplets.
  *   result    source: channel "<domain>/<channel>"; body: the message, shortened if it was long
  *   restart   a create of the device that the Task is assigned to; source: its identity
  *             (fleet_key); body: when it came, monotonic milliseconds
  *   update    see MAIL_UPDATE
  *   stored restart
  *             the same before a marker came back on this connection: it may be old
+ *   reclaim   source: channel; body: the reason that the device gave
  */
 #define MAIL_RESULT "result"
 /* A result of which nothing can be stored; body: a message with the error that its Task fails with. */
@@ -27,6 +28,7 @@
 #define MAIL_UNREADABLE "result-unreadable"
 #define MAIL_RESTART "restart"
 #define MAIL_STORED_RESTART "stored restart"
+#define MAIL_RECLAIM "reclaim"
 
 /* false: mail of this kind is no result. */
 bool mail_is_result(const char *kind, enum result_refusal *ret);
@@ -62,5 +64,7 @@ void bridge_sink_reconnected(struct bridge_sink *sink);
 bool bridge_sink_settled(struct bridge_sink *sink);
 /* Counts a retained message, which was not handed over: propeller_mqtt_retained_total{kind}. */
 void bridge_count_retained(const char *topic);
+/* Shows the metrics of reclaims with 0. */
+void bridge_reclaims_begin(void);
 /* Counts a result that was not taken: propeller_results_rejected_total{reason}. */
 void bridge_count_rejected(const char *reason, size_t count);

@@ -70,7 +70,8 @@ static bool is_result(const char *kind)
  * by HTTP names its client behind a '#', and that client is told. */
 static bool needs_copy(const struct mail *mail)
 {
-    return is_result(mail->kind) || (is_update(mail) && !strchr(mail->source, '#'));
+    return is_result(mail->kind) || str_equal(mail->kind, MAIL_RECLAIM) ||
+           (is_update(mail) && !strchr(mail->source, '#'));
 }
 
 static bool copy(struct quarantine *quarantine, struct arena *arena, const char *key,
@@ -222,5 +223,6 @@ bool quarantine_topic_parse(struct arena *arena, const char *topic, const char *
     *ret_kind = next_level(arena, &rest);
     *ret_id = next_level(arena, &rest);
     return **ret_id && *rest && !strchr(rest, '/') &&
-           (is_result(*ret_kind) || str_equal(*ret_kind, MAIL_UPDATE));
+           (is_result(*ret_kind) || str_equal(*ret_kind, MAIL_UPDATE) ||
+            str_equal(*ret_kind, MAIL_RECLAIM));
 }

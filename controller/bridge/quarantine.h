@@ -1,4 +1,4 @@
-/* Results that are not written in time: their copies in the broker, and the thread that makes them. */
+/* Results, and reclaims, that are not written in time: their copies in the broker, and the thread that makes them. */
 #pragma once
 
 #include "common/base/clock.h"

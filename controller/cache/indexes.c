@@ -345,13 +345,32 @@ void project_task(cJSON *object)
     project_restart(object);
 }
 
+/* Those that an Event tells; a person may have written a long reason. */
+static cJSON *reclaim_annotations(const cJSON *annotations)
+{
+    cJSON *kept = cJSON_CreateObject();
+    char reason[RECLAIM_REASON_MAX + 1];
+    const char *text = json_string(json_get(annotations, ANNOTATION_RECLAIM_REASON), "");
+    size_t len = str_utf8_cut(text, strlen(text), RECLAIM_REASON_MAX);
+
+    memcpy(reason, text, len);
+    reason[len] = '\0';
+    json_set_string(kept, ANNOTATION_RECLAIM, "true");
+    if (len)
+        json_set_string(kept, ANNOTATION_RECLAIM_REASON, reason);
+    json_set_copy(kept, ANNOTATION_RECLAIM_AT, json_get(annotations, ANNOTATION_RECLAIM_AT));
+    return kept;
+}
+
 void project_proplet(cJSON *object)
 {
     cJSON *metadata = member(object, "metadata");
-    bool reclaimed = proplet_is_reclaimed(object);
+    cJSON *reclaim = NULL;
 
+    if (proplet_is_reclaimed(object))
+        reclaim = reclaim_annotations(json_get(metadata, "annotations"));
     remove_unread(object, UNREAD_OF_PROPLET);
     json_remove(metadata, "annotations");
-    if (reclaimed)
-        json_set_string(json_set_object(metadata, "annotations"), ANNOTATION_RECLAIM, "true");
+    if (reclaim)
+        json_set(metadata, "annotations", reclaim);
 }

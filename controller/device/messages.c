@@ -4,16 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/api/names.h"
 #include "common/base/str.h"
 
 static const struct {
     const char *suffix;
     enum message_kind kind;
 } TOPICS[] = {
-    { "proplet/alive", MESSAGE_ALIVE },      { "proplet/create", MESSAGE_CREATE },
-    { "proplet/metrics", MESSAGE_METRICS },  { "proplet/task_metrics", MESSAGE_TASK_METRICS },
-    { "proplet/results", MESSAGE_RESULT },   { "proplet/invoke_results", MESSAGE_INVOKE_RESULT },
-    { "controller/marker", MESSAGE_MARKER },
+    { "proplet/alive", MESSAGE_ALIVE },     { "proplet/create", MESSAGE_CREATE },
+    { "proplet/metrics", MESSAGE_METRICS }, { "proplet/task_metrics", MESSAGE_TASK_METRICS },
+    { "proplet/results", MESSAGE_RESULT },  { "proplet/invoke_results", MESSAGE_INVOKE_RESULT },
+    { "proplet/reclaim", MESSAGE_RECLAIM }, { "controller/marker", MESSAGE_MARKER },
 };
 
 bool channel_key(const char *domain, const char *channel, char ret[static CHANNEL_KEY_LEN])
@@ -227,6 +228,43 @@ int message_create_parse(struct arena *arena, const char *text, size_t len,
         message.metadata = metadata;
     }
 
+    *ret = message;
+    return 0;
+}
+
+/* Those of ASCII, and those from U+0080 to U+009F. */
+static void blank_control_characters(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++) {
+        if (*at < ' ' || *at == 0x7f)
+            *at = ' ';
+        else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+            at[0] = at[1] = ' ';
+    }
+}
+
+int message_reclaim_parse(struct arena *arena, const char *text, size_t len,
+                          struct reclaim_message *ret, struct error *err)
+{
+    const cJSON *json;
+    const char *reason;
+    struct reclaim_message message = { 0 };
+    int r = len > RECLAIM_MAX_BYTES
+                ? error_set(err, ERROR_TOO_LARGE, "%zu bytes, at most %zu are read", len,
+                            RECLAIM_MAX_BYTES)
+                : message_read(arena, text, len, &json, err);
+    if (r == 0)
+        r = message_string(json, "proplet_id", &message.proplet_id, err);
+    if (r == 0)
+        r = message_optional_string(json, "reason", &reason, err);
+    if (r < 0)
+        return r;
+
+    reason = reason ? reason : "";
+    char *kept =
+        arena_strndup(arena, reason, str_utf8_cut(reason, strlen(reason), RECLAIM_REASON_MAX));
+    blank_control_characters(kept);
+    message.reason = kept;
     *ret = message;
     return 0;
 }

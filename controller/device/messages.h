@@ -13,6 +13,7 @@ enum message_kind {
     MESSAGE_TASK_METRICS,
     MESSAGE_RESULT,
     MESSAGE_INVOKE_RESULT, /* of a latent Task; like a result, and read as one */
+    MESSAGE_RECLAIM,       /* the owner of the machine wants it back */
     MESSAGE_MARKER,        /* our own: controller/marker */
     MESSAGE_COPY,          /* our own: below controller/quarantine */
 };
@@ -54,6 +55,14 @@ struct create_message {
 };
 int message_create_parse(struct arena *arena, const char *text, size_t len,
                          struct create_message *ret, struct error *err) MUST_CHECK;
+
+#define RECLAIM_MAX_BYTES ((size_t)1024)
+struct reclaim_message {
+    const char *proplet_id;
+    const char *reason; /* at most RECLAIM_REASON_MAX bytes without control characters; "": none */
+};
+int message_reclaim_parse(struct arena *arena, const char *text, size_t len,
+                          struct reclaim_message *ret, struct error *err) MUST_CHECK;
 
 /* More than --max-result-bytes can be, and as much again for escape sequences. */
 #define RESULT_MAX_SENT ((size_t)2 << 20)

@@ -1,6 +1,7 @@
 /* The reconciler of Proplets, and the objects that a change wakes. */
 #pragma once
 
+#include "common/runtime/mailbox.h"
 #include "controller/bridge/bridge.h"
 #include "controller/device/availabilities.h"
 #include "controller/device/fleet_brake.h"
@@ -22,6 +23,7 @@ struct proplet_deps {
     struct placements *placements;
     struct attempts *attempts;
     struct bridge *bridge; /* NULL: no MQTT */
+    struct mailbox *mailbox;
     struct workqueue *task_queue;
 };
 

@@ -121,6 +121,7 @@ static int proplet_create(struct module_host *host, void **ret, struct error *er
         .placements = plane->placements,
         .attempts = plane->attempts,
         .bridge = plane->bridge,
+        .mailbox = plane->mailbox,
         .task_queue = module_host_queue(host, &KIND_TASK),
     };
     if (host->settings->debug_endpoint)

@@ -12,6 +12,7 @@
 #include "controller/proplet/proplet_availability.h"
 #include "controller/proplet/proplet_plan.h"
 #include "controller/proplet/proplet_pods.h"
+#include "controller/proplet/proplet_reclaim.h"
 #include "controller/shared/put_back.h"
 #include "controller/shared/status_writer.h"
 
@@ -152,11 +153,38 @@ static struct metric TRANSITIONS = {
     .labels = { "phase" },
 };
 
+static const char *const RECLAIM_SOURCES[] = { "annotation", "device" };
+static struct metric RECLAIMS = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_reclaims_total",
+    .help =
+        "Number of Proplets that were reclaimed, by the source: a device, or a person who set the "
+        "annotation.",
+    .labels = { "source" },
+};
+
 void proplet_metrics_begin(void)
 {
     metric_set(&BRAKE, 0, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(RECLAIM_SOURCES); i++)
+        metric_add(&RECLAIMS, 0, RECLAIM_SOURCES[i], NULL);
     for (size_t i = 0; PROPLET_PHASE_NAMES[i]; i++)
         metric_add(&TRANSITIONS, 0, PROPLET_PHASE_NAMES[i], NULL);
+}
+
+/* The note has the reason that was given. Only a message of a device has a time beside it. */
+static void announce_reclaim(struct reconcile *rc, const struct kube_object *object)
+{
+    const cJSON *annotations =
+        json_path(kube_object_json(rc->arena, object), "metadata", "annotations", NULL);
+    const char *reason = json_string(json_get(annotations, ANNOTATION_RECLAIM_REASON), "");
+    const char *note = PROPLET_EVENT_RECLAIMED.note;
+
+    if (!str_is_empty(reason))
+        note = arena_printf(rc->arena, "its owner wants the machine back: %s", reason);
+    metric_add(&RECLAIMS, 1, RECLAIM_SOURCES[json_get(annotations, ANNOTATION_RECLAIM_AT) ? 1 : 0],
+               NULL);
+    events_emit_note(rc->events, &KIND_PROPLET, object, &PROPLET_EVENT_RECLAIMED, note);
 }
 
 static void announce(struct reconcile *rc, const struct kube_object *object,
@@ -168,7 +196,10 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
         if (!events[i])
             continue;
         log_info("proplet changed", "uid", object->uid, "event", events[i]->reason, NULL);
-        events_emit(rc->events, &KIND_PROPLET, object, events[i]);
+        if (events[i] == &PROPLET_EVENT_RECLAIMED)
+            announce_reclaim(rc, object);
+        else
+            events_emit(rc->events, &KIND_PROPLET, object, events[i]);
     }
 }
 
@@ -325,13 +356,17 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     if (!finalizer_has(json, FINALIZER_PROPLET))
         return add_finalizer(deps, rc, json, err);
 
+    int r = proplet_reclaim_take(deps, rc, object, json, err);
+    if (r)
+        return r < 0 ? r : 0;
+
     const struct identity_list *identities = identities_of(rc->arena, object);
     struct proplet_observed observed;
     struct proplet_pods pods;
-    int r = observe(deps, rc, object, json, channel, identities, &observed, err);
+    r = observe(deps, rc, object, json, channel, identities, &observed, err);
     if (r < 0)
         return r;
-    /* Before its pods go: what runs there is told to stop. */
+    /* Before its pods go, so that its devices get their stops. */
     proplet_availability_keep(deps, object, &observed.availability, observed.now_us);
     if (observed.proplet.spec.type == PROPLET_K8S) {
         r = proplet_pods_sync(deps, rc, json, &observed.proplet, hold_of(&observed), &pods, err);
@@ -449,6 +484,7 @@ static void proplet_gone(const struct proplet_deps *deps, const char *uid)
     refresh_budget_release(deps->budget, uid);
     refresh_budget_release(deps->openings, uid);
     availabilities_remove(deps->availabilities, uid);
+    mailbox_ack(deps->mailbox, uid, UINT64_MAX);
     attempts_remove(deps->attempts, uid);
 }
 

@@ -111,11 +111,14 @@ static struct metric STRANGERS = {
     .help = "Number of devices without a Proplet that send heartbeats; at most 1024 are counted.",
 };
 
+/* Messages are those of Tasks and of Proplets. */
 static bool is_known(void *ctx, const char *uid)
 {
+    const struct task_deps *deps = ctx;
     struct kube_name name;
 
-    return store_name_of_uid(ctx, uid, &name);
+    return store_name_of_uid(informer_store(deps->tasks), uid, &name) ||
+           store_name_of_uid(informer_store(deps->proplets), uid, &name);
 }
 
 static int64_t seconds_since(const struct task_deps *deps, int64_t since_us)
@@ -128,11 +131,11 @@ static int64_t seconds_since(const struct task_deps *deps, int64_t since_us)
 /* Every tick: the gauges that cost a walk, and the end of messages whose Task is gone. */
 static void tend_inbox(void *self)
 {
-    const struct task_deps *deps = self;
+    struct task_deps *deps = self;
     int64_t oldest_ms, since_ms;
 
-    if (informer_complete(deps->tasks))
-        mailbox_forget_unknown(deps->mailbox, is_known, informer_store(deps->tasks));
+    if (informer_complete(deps->tasks) && informer_complete(deps->proplets))
+        mailbox_forget_unknown(deps->mailbox, is_known, deps);
     oldest_ms = mailbox_oldest_ms(deps->mailbox);
     int64_t age_ms = oldest_ms ? clock_monotonic_ms(deps->clock) - oldest_ms : 0;
     metric_set(&OLDEST, (double)age_ms / 1000, NULL);

@@ -41,7 +41,7 @@ static void put_proplet(const char *name, const char *client, const char *spec)
 
 void hub_put_proplet(const char *name, const char *client)
 {
-    put_proplet(name, client, "");
+    put_proplet(name, client, "\"type\":\"external\",");
 }
 
 void hub_put_pool(const char *name, const char *client)

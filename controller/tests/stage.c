@@ -217,6 +217,7 @@ static void make_others(const struct task_deps *task)
         .attempts = task->attempts,
         .bridge = task->bridge,
         .task_queue = task->task_queue,
+        .mailbox = task->mailbox,
     };
 }
 

@@ -169,6 +169,7 @@ TEST(refused_channel_wakes_all_its_proplets_and_fifty_others_are_heard)
     }
     ck_metric("propeller_mqtt_connects_total{connection=\"control\"} 1");
     ck_metric("propeller_mqtt_connects_total{connection=\"events\"} 1");
+    ck_metric("propeller_reclaim_subscriptions_refused_total 1");
 }
 
 static void put_task(const char *proplet)

@@ -491,3 +491,67 @@ TEST(nothing_rejected_is_no_series)
     bridge_count_rejected("other_attempt", 2);
     ck_metric("propeller_results_rejected_total{reason=\"other_attempt\"} 2");
 }
+
+#define RECLAIM(id) "{\"proplet_id\":\"" id "\",\"reason\":\"a meeting\"}"
+
+TEST(reclaim_waits_under_its_proplet_once)
+{
+    struct mail *mail;
+
+    for (int i = 0; i < 3; i++)
+        hub_receive(HUB_TOPIC("proplet/reclaim"), RECLAIM("device-1"));
+    ck_assert_str_eq(hub_woken(hub.sink.proplet_queue), "alpha");
+    ck_assert_uint_eq(mailbox_peek(hub.sink.mailbox, hub.arena, "uid-alpha", &mail), 1);
+    ck_assert_str_eq(mail[0].kind, MAIL_RECLAIM);
+    ck_assert_str_eq(mail[0].body, "a meeting");
+    ck_assert_str_eq(mail[0].source, HUB_CHANNEL);
+    ck_assert(!mailbox_wait_empty(hub.sink.mailbox, 0)); /* the broker keeps it */
+}
+
+static const struct {
+    const char *text;
+    const char *reason;
+} REJECTED_RECLAIMS[] = {
+    { RECLAIM("device-2"), "unknown_proplet" },
+    { RECLAIM("pool-0"), "not_external" },
+    { "{\"proplet_id\":7}", "malformed" },
+    { "{", "malformed" },
+};
+
+TEST_EACH(reclaim_that_cannot_count_is_counted_and_does_not_wait, REJECTED_RECLAIMS)
+{
+    hub_put_pool("pool", "pool");
+    hub_receive(HUB_TOPIC("proplet/reclaim"), REJECTED_RECLAIMS[_i].text);
+    hub_expect_nothing();
+    ck_metric(arena_printf(hub.arena, "propeller_reclaims_rejected_total{reason=\"%s\"} 1",
+                           REJECTED_RECLAIMS[_i].reason));
+}
+
+TEST(reclaim_that_is_too_large_or_retained_is_counted)
+{
+    char text[2048];
+
+    memset(text, ' ', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    hub_receive(HUB_TOPIC("proplet/reclaim"), text);
+    ck_metric("propeller_reclaims_rejected_total{reason=\"too_large\"} 1");
+    bridge_count_retained(HUB_TOPIC("proplet/reclaim"));
+    ck_metric("propeller_reclaims_rejected_total{reason=\"retained\"} 1");
+    ck_metric("propeller_mqtt_retained_total{kind=\"reclaim\"} 1");
+    hub_expect_nothing();
+}
+
+/* Of another process, or of this one before its write came through; see quarantine.h. */
+TEST_TIMES(copy_of_a_reclaim_counts_on_its_own_channel_alone, 2)
+{
+    static const char *const TOPICS[] = {
+        "m/dom-1/c/chan-1/control/controller/quarantine/reclaim/uid-alpha/abc",
+        "m/dom-1/c/other/control/controller/quarantine/reclaim/uid-alpha/abc"
+    };
+    struct mail *mail;
+
+    hub_receive(TOPICS[_i], "a meeting");
+    ck_assert_uint_eq(mailbox_peek(hub.sink.mailbox, hub.arena, "uid-alpha", &mail), _i ? 0 : 1);
+    ck_assert_str_eq(hub_woken(hub.sink.proplet_queue), _i ? "" : "alpha");
+    ck_assert(mailbox_wait_empty(hub.sink.mailbox, 0));
+}

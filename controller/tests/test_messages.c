@@ -21,6 +21,7 @@ static const struct {
     { "m/dom/c/chan/control/proplet/results", MESSAGE_RESULT, "dom/chan" },
     { "m/dom/c/chan/control/proplet/invoke_results", MESSAGE_INVOKE_RESULT, "dom/chan" },
     { "m/dom/c/chan/control/controller/marker", MESSAGE_MARKER, "dom/chan" },
+    { "m/dom/c/chan/control/proplet/reclaim", MESSAGE_RECLAIM, "dom/chan" },
     { "m/c/c/control/control/proplet/alive", MESSAGE_ALIVE, "c/control" },
     { "m/dom/c/chan/control/proplet/invoke", MESSAGE_UNKNOWN, NULL },
     { "m/dom/c/chan/control/proplet/results/more", MESSAGE_UNKNOWN, NULL },
@@ -438,4 +439,48 @@ TEST_EACH(numbers_of_an_id_are_read_or_it_is_refused, NUMBERS)
         return;
     ck_assert_int_eq(attempt, NUMBERS[_i].attempt);
     ck_assert_int_eq(index, NUMBERS[_i].index);
+}
+
+static const struct {
+    const char *text;
+    const char *reason; /* NULL: it is refused */
+} RECLAIMS[] = {
+    { "{\"proplet_id\":\"p\"}", "" },
+    { "{\"proplet_id\":\"p\",\"reason\":null}", "" },
+    { "{\"proplet_id\":\"p\",\"reason\":\"a meeting\",\"more\":[1]}", "a meeting" },
+    { "{\"proplet_id\":\"p\",\"reason\":\"a\\nb\\tc\\u007fd\\u0085e\"}", "a b c d  e" },
+    { "{\"proplet_id\":\"p\",\"reason\":7}", NULL },
+    { "{\"proplet_id\":\"p\",\"reason\":\"a\\u0000b\"}", NULL },
+    { "{\"proplet_id\":\"\",\"reason\":\"x\"}", NULL },
+    { "{\"reason\":\"x\"}", NULL },
+    { "[]", NULL },
+    { "", NULL },
+};
+
+TEST_EACH(reclaim_names_its_device_and_a_reason_for_people, RECLAIMS)
+{
+    struct reclaim_message message;
+    int r =
+        message_reclaim_parse(arena, RECLAIMS[_i].text, strlen(RECLAIMS[_i].text), &message, &err);
+
+    ck_assert_int_eq(r, RECLAIMS[_i].reason ? 0 : -ERROR_INVALID);
+    if (r < 0)
+        return;
+    ck_assert_str_eq(message.proplet_id, "p");
+    ck_assert_str_eq(message.reason, RECLAIMS[_i].reason);
+}
+
+/* Cut between characters of two bytes; and a message of 1 KiB is the longest. */
+TEST(reclaim_keeps_a_part_of_a_long_reason)
+{
+    struct reclaim_message message;
+    const char *reason = "a";
+
+    while (strlen(reason) < 995)
+        reason = arena_printf(arena, "%s\xc3\xa4", reason);
+    const char *text = arena_printf(arena, "{\"proplet_id\":\"p\",\"reason\":\"%s\"}  ", reason);
+    ck_assert_uint_eq(strlen(text), 1025);
+    ck_assert_int_eq(message_reclaim_parse(arena, text, 1024, &message, &err), 0);
+    ck_assert_uint_eq(strlen(message.reason), 255);
+    ck_assert_int_eq(message_reclaim_parse(arena, text, 1025, &message, &err), -ERROR_TOO_LARGE);
 }

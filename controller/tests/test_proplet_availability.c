@@ -2,6 +2,7 @@
 #include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/str.h"
+#include "common/tests/observe.h"
 #include "common/tests/parsed.h"
 #include "controller/task/task_placement.h"
 #include "controller/tests/fake_bridge.h"
@@ -594,4 +595,85 @@ TEST(reclaim_has_an_event)
     stage_run();
     stage_write_events();
     ck_assert_str_eq(events, " Online Reclaimed Released");
+}
+
+/* ---- reclaim by MQTT ---- */
+
+#define RECLAIM(id) "{\"proplet_id\":\"" id "\",\"reason\":\"a meeting\"}"
+#define OWN_ANNOTATION "example.com/room"
+
+static const char *annotation(const char *key)
+{
+    return json_string(
+        json_path(stage_get(&KIND_PROPLET, "beta"), "metadata", "annotations", key, NULL), "");
+}
+
+static size_t reclaims_waiting(void)
+{
+    return mailbox_len(stage.proplet.mailbox);
+}
+
+TEST(device_reclaims_its_proplet_until_people_give_it_back)
+{
+    stage_annotate(&KIND_PROPLET, "beta", OWN_ANNOTATION, "7");
+    stage_put_task(TASK(ON("beta")));
+    stage_run();
+    unsigned patches = stage_requests("PATCH", "/proplets/beta");
+    stage_receive("proplet/reclaim", RECLAIM("device-2"));
+    ck_assert_uint_eq(reclaims_waiting(), 1);
+    stage_run();
+    ck_assert_uint_eq(reclaims_waiting(), 0);
+    ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+    ck_assert(is_stopped());
+    ck_assert_str_eq(annotation(ANNOTATION_RECLAIM), "true");
+    ck_assert_str_eq(annotation(ANNOTATION_RECLAIM_REASON), "a meeting");
+    ck_assert(str_has_prefix(annotation(ANNOTATION_RECLAIM_AT), "2026-01-01T00:0"));
+    ck_assert_str_eq(annotation(OWN_ANNOTATION), "7");
+    ck_assert_uint_gt(stage_requests("PATCH", "/proplets/beta"), patches);
+
+    patches = stage_requests("PATCH", "/proplets/beta");
+    stage_receive("proplet/reclaim", RECLAIM("device-2"));
+    ck_assert_uint_eq(reclaims_waiting(), 1);
+    stage_run();
+    ck_assert_uint_eq(reclaims_waiting(), 0); /* acknowledged, and nothing is written */
+    ck_assert_uint_eq(stage_requests("PATCH", "/proplets/beta"), patches);
+
+    pass_minutes(5);
+    ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
+    stage_annotate(&KIND_PROPLET, "beta", ANNOTATION_RECLAIM, "");
+    stage_run();
+    ck_assert_str_eq(state_of("beta"), "");
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    stage_write_events();
+    ck_assert_str_eq(events, " Online Reclaimed TasksCut Released");
+    ck_metric("propeller_reclaims_total{source=\"device\"} 1");
+}
+
+/* A GitOps tool applies the manifest again and again. */
+TEST(manifest_that_is_applied_again_gives_nothing_back)
+{
+    stage_receive("proplet/reclaim", RECLAIM("device-2"));
+    stage_run();
+    for (int i = 0; i < 5; i++) {
+        stage_put_proplet("beta", PROPLET("device-2", ""));
+        pass_minutes(1);
+        ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
+    }
+}
+
+TEST(reclaim_of_a_proplet_that_is_gone_is_forgotten)
+{
+    stage_receive("proplet/reclaim", RECLAIM("device-2"));
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_run();
+    ck_assert_uint_eq(reclaims_waiting(), 0);
+}
+
+TEST(reason_of_a_reclaim_is_in_its_event)
+{
+    stage_receive("proplet/reclaim", RECLAIM("device-2"));
+    stage_run();
+    stage_write_events();
+    ck_assert_str_eq(last_note, "its owner wants the machine back: a meeting");
 }

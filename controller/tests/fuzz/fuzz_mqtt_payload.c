@@ -1,4 +1,5 @@
 /* Whatever arrives from a broker: every parser of the controller, and the topic. */
+#include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/tests/fuzz/target.h"
 #include "common/tests/heap.h"
@@ -134,6 +135,25 @@ static void fuzz_task_metrics(struct arena *arena, const char *text, size_t len)
     check_sample(arena, message.verdict, message.sample);
 }
 
+/* The reason becomes an annotation and the note of an Event. */
+static void fuzz_reclaim(struct arena *arena, const char *text, size_t len)
+{
+    struct reclaim_message message;
+    struct error err = { 0 };
+    int r = message_reclaim_parse(arena, text, len, &message, &err);
+
+    if (r < 0) {
+        REQUIRE((r == -ERROR_TOO_LARGE) == (len > RECLAIM_MAX_BYTES));
+        REQUIRE((r == -ERROR_TOO_LARGE || r == -ERROR_INVALID) && err.message[0]);
+        return;
+    }
+    REQUIRE(!str_is_empty(message.proplet_id));
+    REQUIRE(strlen(message.reason) <= RECLAIM_REASON_MAX);
+    REQUIRE(str_is_utf8(message.reason, strlen(message.reason)));
+    for (const char *at = message.reason; *at; at++)
+        REQUIRE((unsigned char)*at >= ' ' && *at != 0x7f);
+}
+
 /* A topic that is taken is the one that would be built for its channel. */
 static void fuzz_topic(struct arena *arena, const char *text, size_t len)
 {
@@ -154,8 +174,8 @@ typedef void fuzz_fn(struct arena *arena, const char *text, size_t len);
 
 void fuzz_input(const uint8_t *bytes, size_t len)
 {
-    static fuzz_fn *const PARSERS[] = { fuzz_alive,   fuzz_create,       fuzz_result, fuzz_short,
-                                        fuzz_metrics, fuzz_task_metrics, fuzz_topic };
+    static fuzz_fn *const PARSERS[] = { fuzz_reclaim, fuzz_alive,   fuzz_create,       fuzz_result,
+                                        fuzz_short,   fuzz_metrics, fuzz_task_metrics, fuzz_topic };
 
     json_init();
     for (size_t i = 0; i < ARRAY_LEN(PARSERS); i++) {
