@@ -10,8 +10,8 @@
 
 /* A refusal is asked again at this steady pace, as for Tasks. */
 #define REFUSED_RETRY_MS 10000
-/* Somebody else changed the Proplet meanwhile. */
-#define CONFLICT_RETRY_MS 50
+/* The API server is away, or another client changed the Proplet meanwhile. */
+#define FAILED_RETRY_MS 1000
 
 static void annotate(struct arena *arena, struct json_patch *patch, const char *annotation,
                      const char *value)
@@ -81,6 +81,7 @@ int proplet_reclaim_take(const struct proplet_deps *deps, struct reconcile *rc,
         return error_set(err, ERROR_CANCELED, "%s", failure.message);
     log_warn("reclaim of a device not written, trying again", "uid", object->uid, "error",
              ERROR_TEXT(&failure), NULL);
-    reconcile_again_after(rc, r == -ERROR_CONFLICT ? CONFLICT_RETRY_MS : REFUSED_RETRY_MS);
+    bool refused = r == -ERROR_FORBIDDEN || r == -ERROR_INVALID;
+    reconcile_again_after(rc, refused ? REFUSED_RETRY_MS : FAILED_RETRY_MS);
     return 0;
 }

@@ -67,7 +67,7 @@ int outside_roundtrip(void *ctx, struct arena *arena, const struct http_request 
     return staged_failure(outside.fault, &stage.dead, ctx, arena, request, ret, err);
 }
 
-static void say(const char *suffix, const char *payload)
+void outside_send(const char *suffix, const char *payload)
 {
     ck_assert_uint_lt(outside.message_count, OUTSIDE_MESSAGES);
     outside.messages[outside.message_count].suffix = suffix;
@@ -76,9 +76,9 @@ static void say(const char *suffix, const char *payload)
 
 static void answer(const struct run *run, const char *results_and_error)
 {
-    say("proplet/results",
-        arena_printf(stage.arena, "{\"task_id\":\"%s\",\"proplet_id\":\"%s\",%s}", run->id,
-                     run->client, results_and_error));
+    outside_send("proplet/results",
+                 arena_printf(stage.arena, "{\"task_id\":\"%s\",\"proplet_id\":\"%s\",%s}", run->id,
+                              run->client, results_and_error));
 }
 
 static void finish(struct run *run, const char *results_and_error)
@@ -107,8 +107,8 @@ void outside_restart(void)
         outside.runs[i].running = false;
         outside.runs[i].instances = 0;
     }
-    say("proplet/create", "{\"proplet_id\":\"device-1\"}");
-    say("proplet/create", "{\"proplet_id\":\"device-2\"}");
+    outside_send("proplet/create", "{\"proplet_id\":\"device-1\"}");
+    outside_send("proplet/create", "{\"proplet_id\":\"device-2\"}");
 }
 
 void outside_restart_one(const char *client)
@@ -117,7 +117,7 @@ void outside_restart_one(const char *client)
         if (str_equal(outside.runs[i].client, client))
             outside.runs[i].running = false;
     }
-    say("proplet/create", arena_printf(stage.arena, "{\"proplet_id\":\"%s\"}", client));
+    outside_send("proplet/create", arena_printf(stage.arena, "{\"proplet_id\":\"%s\"}", client));
 }
 
 bool outside_answer_one(const char *id)

@@ -81,6 +81,9 @@ void outside_answer(const char *results_and_error);
 /* The one with this id, wherever it runs; false: it does not. */
 bool outside_answer_one(const char *id);
 
+/* A device sends this, at least once: the broker keeps it until it is acknowledged. */
+void outside_send(const char *suffix, const char *payload);
+
 /* Every device is started anew: whatever it ran is gone, and it says so. */
 void outside_restart(void);
 /* The one with this identity. */

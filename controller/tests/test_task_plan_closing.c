@@ -186,7 +186,7 @@ TEST_EACH(running_task_runs_until_the_stop_and_is_cut_by_its_policy, POLICIES)
     ck_assert_int_eq(plan.status.phase, POLICIES[_i].phase);
     ck_assert_str_eq(plan.status.reason, "AvailabilityEnded");
     ck_assert_str_eq(world_condition(&plan, "Completed"),
-                     "False AvailabilityEnded: Proplet 'alpha' closed");
+                     "False AvailabilityEnded: its Proplet closed");
     ck_assert_int_eq(plan.status.failures, 0);
     ck_assert_int_eq(plan.status.next_retry_us, 0);
     ck_assert_int_eq(plan.answer, ANSWER_PENDING); /* Healthy does not count it */

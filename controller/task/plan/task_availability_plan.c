@@ -34,8 +34,7 @@ static void note_length(const struct task_observed *observed, struct task_plan *
 
 void task_cut(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)
 {
-    const char *message =
-        arena_printf(arena, "Proplet '%s' closed", observed->task.status.assigned_proplet);
+    const char *message = "its Proplet closed";
 
     plan->cut = true;
     /* A device that is away loses the stop: it is owed one. */
