@@ -38,7 +38,7 @@ static struct {
         const char *name, *client;
         char type; /* 'a', 'b' or 'c' */
         int max, active;
-        bool cordoned, killed;
+        bool cordoned, closed;
     } proplets[PROPLETS];
     struct {
         enum where where;
@@ -83,7 +83,7 @@ static bool wants(enum wish wish, int proplet)
 static bool takes(int proplet, int task)
 {
     return wants(world.tasks[task].wish, proplet) && !world.proplets[proplet].cordoned &&
-           !world.proplets[proplet].killed &&
+           !world.proplets[proplet].closed &&
            world.proplets[proplet].active < world.proplets[proplet].max;
 }
 
@@ -160,11 +160,16 @@ static void put_task(int i)
     fake_api_put(stage.api, &KIND_TASK, object);
 }
 
+/* What runs there stays, for longer than the test takes. */
+#define CLOSED                                                                                     \
+    ",\"availability\":{\"gracefulShutdownTimeout\":\"24h\",\"override\":{\"state\":\"Closed\","   \
+    "\"until\":\"2030-01-01T00:00:00Z\"}}"
+
 static void put_proplet(int i)
 {
     const char *more = arena_printf(stage.arena, "%s%s",
                                     world.proplets[i].cordoned ? ",\"unschedulable\":true" : "",
-                                    world.proplets[i].killed ? ",\"killSwitch\":true" : "");
+                                    world.proplets[i].closed ? CLOSED : "");
 
     stage_put_proplet(world.proplets[i].name,
                       arena_printf(stage.arena,
@@ -234,7 +239,7 @@ static void change_proplet(void)
     world.proplets[i].type = (char)('a' + below(3));
     world.proplets[i].max = 1 + below(4);
     world.proplets[i].cordoned = below(4) == 0;
-    world.proplets[i].killed = below(4) == 0;
+    world.proplets[i].closed = below(4) == 0;
     put_proplet(i);
     fill(i);
 }
