@@ -90,6 +90,14 @@ struct availability availabilities_get(struct availabilities *availabilities, co
     return ret;
 }
 
+bool availabilities_is_empty(struct availabilities *availabilities)
+{
+    pthread_mutex_lock(&availabilities->lock);
+    bool ret = !map_len(availabilities->items);
+    pthread_mutex_unlock(&availabilities->lock);
+    return ret;
+}
+
 void availabilities_cut(struct availabilities *availabilities, const char *uid, int64_t count)
 {
     pthread_mutex_lock(&availabilities->lock);

@@ -19,6 +19,8 @@ bool availabilities_set(struct availabilities *availabilities, const char *uid,
                         const struct availability *is, int64_t now_us);
 /* Returns a zero value if there is no entry. */
 struct availability availabilities_get(struct availabilities *availabilities, const char *uid);
+/* Whether there is no entry. */
+bool availabilities_is_empty(struct availabilities *availabilities);
 /* Counts Tasks that were stopped since the Proplet closed; of one without an entry none. count may be negative. */
 void availabilities_cut(struct availabilities *availabilities, const char *uid, int64_t count);
 /* Returns the count, which is zero from then on. */

@@ -39,11 +39,28 @@ void task_room_offer(const struct task_deps *deps, struct arena *arena,
     offer(deps, arena, proplet, 0);
 }
 
+/* A Proplet that drains is closed once its last Task is gone, as the counts say and not before. */
+static void wake_draining(const struct task_deps *deps, const struct freed_list *freed)
+{
+    if (!freed->len || availabilities_is_empty(deps->availabilities))
+        return;
+
+    for (size_t i = 0; i < freed->len; i++) {
+        CLEANUP(kube_object_unrefp)
+        struct kube_object *object = store_get(informer_store(deps->proplets), &freed->items[i]);
+
+        if (object &&
+            availabilities_get(deps->availabilities, object->uid).state == AVAILABILITY_DRAINING)
+            workqueue_add(deps->proplet_queue, &freed->items[i]);
+    }
+}
+
 void task_room_offer_all(const struct task_deps *deps, struct arena *arena,
                          const struct freed_list *freed)
 {
     for (size_t i = 0; i < freed->len; i++)
         task_room_offer(deps, arena, &freed->items[i]);
+    wake_draining(deps, freed);
 }
 
 void task_room_changed(const char *ns, struct workqueue *queue)

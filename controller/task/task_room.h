@@ -5,7 +5,8 @@
 #include "controller/task/plan/task_plan.h"
 #include "controller/task/task.h"
 
-/* The Proplet may have room, or fit a Task that it did not fit before. Any thread. */
+/* The Proplet may have room, or fit a Task that it did not fit before. Any thread. A Proplet that drains is woken, as it may
+ * have lost its last Task. */
 void task_room_offer_all(const struct task_deps *deps, struct arena *arena,
                          const struct freed_list *freed);
 void task_room_offer(const struct task_deps *deps, struct arena *arena,

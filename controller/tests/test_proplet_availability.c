@@ -313,6 +313,8 @@ TEST_EACH(kill_switch_and_owner_stop_at_once_and_a_daemon_at_the_close, AT_ONCE)
     ck_assert_int_eq(is_stopped(), AT_ONCE[_i].stops);
     ck_assert_str_eq(stage_task_string("phase"), AT_ONCE[_i].stops ? "pending" : "running");
     ck_assert_int_eq(cut_after(), -1);
+    if (AT_ONCE[_i].stops) /* without a heartbeat or another event */
+        ck_assert(str_has_prefix(state_of("alpha"), "Closed"));
 }
 
 TEST(opening_in_the_grace_stops_nobody)

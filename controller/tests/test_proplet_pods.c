@@ -255,6 +255,21 @@ TEST_TIMES(pods_stay_while_a_task_runs_unless_it_is_stopped_at_once, 2)
     ck_assert_str_eq(pods_told(), "Offline False Closed");
 }
 
+/* It never ran, so one write takes its Proplet; the counts follow in the next reconcile of the Task. */
+TEST(proplet_is_closed_once_its_last_task_is_gone)
+{
+    pods_report(true);
+    stage_put_task("{\"name\":\"one\",\"imageUrl\":\"reg.example/run:1\",\"daemon\":true,"
+                   "\"propletSelector\":{\"propletId\":\"alpha\"}}");
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "scheduled");
+    ck_assert_str_eq(stage_task_string("assignedProplet"), "alpha");
+    put_closed("i:1", OVERRIDE);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("assignedProplet"), "");
+    ck_assert_str_eq(pods_told(), "Offline False Closed");
+}
+
 TEST(key_is_in_its_secret_and_nowhere_else)
 {
     pods_put_proplet(IMAGE("i:1"), PODS_KEY("open sesame"));

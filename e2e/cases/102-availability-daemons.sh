@@ -37,13 +37,15 @@ expect_eq "result" 7 "$(task ends .status.results)"
 expect_eq "replicas while it drains" 1 "$(made deployments pods-proplet .spec.replicas)"
 expect_eq "phase within the grace" running "$(task runs .status.phase)"
 wait_made_gone jobs runs-job
-wait_condition tasks runs Scheduled '^False NoCandidates '
+wait_condition tasks runs Scheduled "^False PropletUnavailable Proplet 'pods' is closed$"
 wait_state pods Closed
 wait_for 30 "the pods to go" made_is deployments pods-proplet .spec.replicas 0
 wait_condition proplets pods Ready '^False Closed '
 expect_eq "phase" Offline "$(proplet pods .status.phase)"
 available pods null
 wait_for 30 "the pods to come" made_is deployments pods-proplet .spec.replicas 1
+pods_run pods 1
+wait_proplet pods Running
 pod=$(pod_of_task runs 2)
 kubelet_runs "$pod"
 kubelet_ended "$pod" 0 8
