@@ -28,6 +28,18 @@
 static char events[256];
 static char last_note[256];
 
+/* alpha closes while the Task is read for its start. */
+static bool closes_meanwhile;
+
+static void close_alpha(void)
+{
+    const struct availability closed = { .state = AVAILABILITY_DRAINING,
+                                         .reason = REASON_OUTSIDE_WINDOW };
+    const cJSON *uid = json_path(stage_get(&KIND_PROPLET, "alpha"), "metadata", "uid", NULL);
+
+    (void)availabilities_set(stage.proplet.availabilities, json_string(uid, ""), &closed, 7);
+}
+
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
 {
@@ -41,12 +53,16 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
         if (str_equal(name, "beta"))
             (void)str_copy(events, sizeof(events), arena_printf(arena, "%s %s", events, reason));
     }
-    return outside_roundtrip(ctx, arena, request, ret, err);
+    int r = outside_roundtrip(ctx, arena, request, ret, err);
+    if (closes_meanwhile && str_equal(request->method, "GET") && strstr(request->path, "/tasks/"))
+        close_alpha();
+    return r;
 }
 
 static void set_up(void)
 {
     events[0] = '\0';
+    closes_meanwhile = false;
     outside_reset();
     stage_set_up(roundtrip, outside_between);
     stage_run();
@@ -212,6 +228,14 @@ TEST(closing_drains_what_runs_and_takes_nothing_new)
     pass_minutes(2);
     ck_assert_str_eq(state_of("alpha"), "Closed OverrideClosed False");
     ck_assert_str_eq(time_of("alpha", "stopAt"), "");
+}
+
+TEST(start_is_not_published_to_a_proplet_that_closed_while_the_task_was_read)
+{
+    closes_meanwhile = true;
+    stage_put_task(TASK(ON("alpha")));
+    stage_turns(20);
+    ck_assert_uint_eq(outside.starts, 0);
 }
 
 /* ---- the stop ---- */
@@ -658,7 +682,8 @@ TEST(manifest_that_is_applied_again_gives_nothing_back)
     stage_receive("proplet/reclaim", RECLAIM("device-2"));
     stage_run();
     for (int i = 0; i < 5; i++) {
-        stage_put_proplet("beta", PROPLET("device-2", ""));
+        stage_put_proplet("beta", i % 2 ? PROPLET("device-2", "")
+                                        : PROPLET("device-2", ",\"external\":{\"maxTasks\":3}"));
         pass_minutes(1);
         ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
     }
