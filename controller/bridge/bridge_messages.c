@@ -522,19 +522,6 @@ static bool is_foreign_update(struct bridge_sink *sink, struct arena *arena, con
            !str_equal(own, channel);
 }
 
-/* Why this copy does not count, or NULL. Only the controller makes copies, but every client that may
- * write to the channel can. */
-static const char *copy_objection(struct bridge_sink *sink, struct arena *arena,
-                                  const char *channel, const struct mail *mail)
-{
-    struct error err = { 0 };
-    struct result_message result;
-
-    if (message_result_parse(arena, mail->body, mail->body_len, &result, &err) < 0)
-        return "malformed";
-    return is_of_other_channel(sink, arena, result.task_id, channel) ? "other_channel" : NULL;
-}
-
 static bool is_on_channel(struct bridge_sink *sink, struct arena *arena,
                           const struct kube_name *proplet, const char *channel)
 {
@@ -545,12 +532,32 @@ static bool is_on_channel(struct bridge_sink *sink, struct arena *arena,
            str_equal(own, channel);
 }
 
-/* A result that this process, or an earlier one, has copied to the broker: see quarantine.h. */
+/* Why this copy does not count, or NULL. Only the controller makes copies, but every client that may
+ * write to the channel can. name: the object that it is for; NULL: it is not known. */
+static const char *copy_objection(struct bridge_sink *sink, struct arena *arena,
+                                  const char *channel, const char *uid,
+                                  const struct kube_name *name, const struct mail *mail)
+{
+    struct error err = { 0 };
+    struct result_message result;
+    enum result_refusal refusal;
+
+    if (mail_is_result(mail->kind, &refusal)) {
+        if (message_result_parse(arena, mail->body, mail->body_len, &result, &err) < 0)
+            return "malformed";
+        if (is_of_other_channel(sink, arena, result.task_id, channel))
+            return "other_channel";
+    }
+    if (name && str_equal(mail->kind, MAIL_RECLAIM) && !is_on_channel(sink, arena, name, channel))
+        return "other_channel";
+    return name || may_be_known_later(sink, uid, mail->source) ? NULL : "unknown_task";
+}
+
+/* A message that this process, or an earlier one, has copied to the broker: see quarantine.h. */
 static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *channel,
                     const char *topic, const char *body, size_t len)
 {
     const char *kind, *id;
-    enum result_refusal refusal;
     struct kube_name name;
 
     if (!len || !quarantine_topic_parse(arena, topic, &kind, &id))
@@ -562,19 +569,14 @@ static void on_copy(struct bridge_sink *sink, struct arena *arena, const char *c
         return;
     }
     bool is_reclaim = str_equal(kind, MAIL_RECLAIM);
-    bool is_result = mail_is_result(kind, &refusal);
     struct store *store = is_reclaim ? sink->proplets : sink->tasks;
     const struct mail mail = { .kind = kind,
-                               .source = is_result || is_reclaim ? channel : id,
+                               .source = str_equal(kind, MAIL_UPDATE) ? id : channel,
                                .body = body,
                                .body_len = len,
                                .came_ms = clock_monotonic_ms(sink->clock) };
     bool known = store_name_of_uid(store, uid, &name);
-    const char *reason = is_result ? copy_objection(sink, arena, channel, &mail) : NULL;
-    if (is_reclaim && known && !is_on_channel(sink, arena, &name, channel))
-        reason = "other_channel";
-    if (!reason && !known && !may_be_known_later(sink, uid, mail.source))
-        reason = "unknown_task";
+    const char *reason = copy_objection(sink, arena, channel, uid, known ? &name : NULL, &mail);
     if (reason) {
         bridge_count_rejected(reason, 1);
         mailbox_release(sink->mailbox, topic);

@@ -246,8 +246,8 @@ static void blank_control_characters(char *text)
 int message_reclaim_parse(struct arena *arena, const char *text, size_t len,
                           struct reclaim_message *ret, struct error *err)
 {
-    const cJSON *json;
-    const char *reason;
+    const cJSON *json = NULL;
+    const char *reason = NULL;
     struct reclaim_message message = { 0 };
     int r = len > RECLAIM_MAX_BYTES
                 ? error_set(err, ERROR_TOO_LARGE, "%zu bytes, at most %zu are read", len,

@@ -3,6 +3,7 @@
 #include "common/api/federatedjob.h"
 #include "common/api/kinds.h"
 #include "common/api/proplet.h"
+#include "common/base/clock.h"
 #include "common/base/str.h"
 #include "controller/federated/round_order.h"
 #include "controller/federated/training_task.h"
@@ -25,8 +26,35 @@ bool round_has_job(const struct round_turn *turn)
     return turn->job && (!owner || str_equal(owner, turn->job_scope.uid));
 }
 
+/* The time until which a participant has to be there. */
+static int64_t end_us(const struct round_observed *observed)
+{
+    int64_t start_us = observed->round.status.start_time_us;
+
+    return (start_us ? start_us : observed->now_us) +
+           plan_limit_us(traininground_timeout_seconds(&observed->round.spec));
+}
+
+/* As its status says: whether it is open from now until end_us (0: as long as it takes). */
+static enum member_device observe_opening(const cJSON *status, int64_t end_us,
+                                          const struct round_observed *observed, int64_t *ret_us)
+{
+    const cJSON *availability = json_get(status, "availability");
+    const char *state = json_string(json_get(availability, "state"), "");
+    int64_t next_us = 0;
+
+    rfc3339_parse(json_string(json_get(availability, "nextTransition"), ""), &next_us);
+    if (!availability || (str_equal(state, AVAILABILITY_STATE_NAMES[AVAILABILITY_OPEN]) &&
+                          (!next_us || (end_us <= next_us && observed->now_us < next_us))))
+        return DEVICE_HERE;
+    /* One that is open now and closes too early has not told when it opens again. */
+    *ret_us = str_equal(state, AVAILABILITY_STATE_NAMES[AVAILABILITY_OPEN]) ? INT64_MAX : next_us;
+    return next_us ? DEVICE_UNAVAILABLE : DEVICE_OFFLINE;
+}
+
 static enum member_device observe_device(const struct traininground_deps *deps,
-                                         struct reconcile *rc, const char *proplet)
+                                         struct reconcile *rc, const char *proplet,
+                                         const struct round_observed *observed, int64_t *ret_us)
 {
     struct kube_name name;
 
@@ -39,9 +67,15 @@ static enum member_device observe_device(const struct traininground_deps *deps,
         return DEVICE_MISSING;
 
     CLEANUP(arena_destroyp) struct arena *scratch = arena_create(); /* there may be many */
-    const char *phase =
-        json_string(json_path(kube_object_json(scratch, object), "status", "phase", NULL), "");
-    return str_equal(phase, PROPLET_PHASE_NAMES[PROPLET_OFFLINE]) ? DEVICE_OFFLINE : DEVICE_HERE;
+    const cJSON *status = json_get(kube_object_json(scratch, object), "status");
+    const char *phase = json_string(json_get(status, "phase"), "");
+    bool limited = traininground_timeout_seconds(&observed->round.spec) > 0;
+    enum member_device device =
+        observe_opening(status, limited ? end_us(observed) : 0, observed, ret_us);
+    /* The pods of a closed Proplet are Offline, and come back by time. */
+    return device == DEVICE_HERE && str_equal(phase, PROPLET_PHASE_NAMES[PROPLET_OFFLINE])
+               ? DEVICE_OFFLINE
+               : device;
 }
 
 static void observe_task(const struct traininground_deps *deps, struct reconcile *rc,
@@ -172,7 +206,8 @@ int round_observe(const struct traininground_deps *deps, struct reconcile *rc,
     for (size_t i = 0; i < participants->len; i++) {
         struct round_member *member = &ret->members[i];
         member->task = training_task_name(rc->arena, object->name, participants->items[i]);
-        member->device = observe_device(deps, rc, participants->items[i]);
+        member->device =
+            observe_device(deps, rc, participants->items[i], observed, &member->opens_us);
         observe_task(deps, rc, object->uid, member);
     }
     if (ret->keeps_late && round_has_job(ret) && ret->number > 1)

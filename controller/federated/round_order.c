@@ -289,6 +289,11 @@ void traininground_map_task(void *self, struct kube_object *old, struct kube_obj
         wake_later_rounds(deps, arena, after ? after : before, delay_ms, queue);
 }
 
+static const cJSON *availability_of(const cJSON *proplet)
+{
+    return json_path(proplet, "status", "availability", NULL);
+}
+
 void traininground_map_proplet(void *self, struct kube_object *old, struct kube_object *current,
                                struct workqueue *queue)
 {
@@ -299,7 +304,8 @@ void traininground_map_proplet(void *self, struct kube_object *old, struct kube_
     bool is_there = current && !current->deleting;
 
     if (was_there == is_there &&
-        str_equal(phase_of(tree(arena, old)), phase_of(tree(arena, current))))
+        str_equal(phase_of(tree(arena, old)), phase_of(tree(arena, current))) &&
+        json_equal(availability_of(tree(arena, old)), availability_of(tree(arena, current))))
         return;
     struct object_list list = store_find(informer_store(deps->rounds), arena, INDEX_ROUND_MEMBERS,
                                          kube_object_key(current ? current : old, key));

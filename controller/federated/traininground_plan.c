@@ -24,6 +24,7 @@ struct planning {
     int64_t received; /* updates that are there and fit */
     int64_t reach;    /* those, and those that may still come of participants that are here */
     int64_t absent;   /* participants that are Offline or Missing, and may be back in time */
+    int64_t closed;   /* participants that are Unavailable, and open in time */
 };
 
 const struct round_participant *round_participant_of(const struct traininground_status *status,
@@ -73,6 +74,8 @@ static const char *state_without_task(const struct round_member *member)
     switch (member->device) {
     case DEVICE_OFFLINE:
         return PART_OFFLINE;
+    case DEVICE_UNAVAILABLE:
+        return PART_UNAVAILABLE;
     case DEVICE_MISSING:
         return PART_MISSING;
     default:
@@ -107,6 +110,15 @@ static bool stays_rejected(const struct round_observed *observed, const struct r
             str_equal(json_string(json_get(before->task_ref, "name"), member->task), member->task));
 }
 
+/* A round that waits for them has no deadline yet. */
+static bool opens_in_time(const struct round_observed *observed, const struct round_member *member)
+{
+    int64_t seconds = traininground_timeout_seconds(&observed->round.spec);
+    int64_t start_us = observed->round.status.start_time_us;
+
+    return seconds <= 0 || !start_us || member->opens_us < start_us + plan_limit_us(seconds);
+}
+
 static void observe_part(struct planning *planning, size_t i)
 {
     const struct round_member *member = &planning->observed->members[i];
@@ -134,6 +146,8 @@ static void observe_part(struct planning *planning, size_t i)
     planning->reach += may_still_come(part->status);
     planning->absent +=
         str_equal(part->status, PART_OFFLINE) || str_equal(part->status, PART_MISSING);
+    planning->closed +=
+        str_equal(part->status, PART_UNAVAILABLE) && opens_in_time(planning->observed, member);
 }
 
 static void observe_parts(struct planning *planning)
@@ -211,7 +225,7 @@ static bool plan_failure(struct planning *planning)
 
     if (observed->refused)
         finish(planning, ROUND_FAILED, REASON_TASK_REFUSED, observed->refused);
-    else if (planning->reach + planning->absent < planning->required)
+    else if (planning->reach + planning->absent + planning->closed < planning->required)
         finish(planning, ROUND_FAILED, REASON_OUT_OF_REACH,
                shortfall(planning, ", and no more can come"));
     else
@@ -359,6 +373,10 @@ static void plan_pending(struct planning *planning)
     if (planning->observed->suspended) {
         set_condition(planning, "Progressing", CONDITION_FALSE, REASON_SUSPENDED,
                       "spec.suspend of its FederatedJob is true");
+        return;
+    }
+    if (planning->reach + planning->absent < planning->required) {
+        set_waiting(planning, REASON_PARTICIPANTS_UNAVAILABLE, shortfall(planning, ""));
         return;
     }
     if (plan_unavailable(planning))

@@ -27,7 +27,10 @@
  * A model that cannot be read for now is tried again (condition ModelAvailable), before the round starts
  * for timeoutSeconds.
  *
- * A participant whose Proplet does not exist, or is Offline when its Task would be made, gets none;
+ * A participant whose Proplet is closed and opens by time is Unavailable. A round that could begin with such ones alone
+ * stays Pending until they open; one that runs counts those that open before its deadline.
+ *
+ * A participant whose Proplet does not exist, or is Offline or Unavailable when its Task would be made, gets none;
  * it gets one if it comes back in time. A participant with a Task may answer as long as the Task is
  * open, unless the Proplet is gone for good.
  */
@@ -47,11 +50,14 @@
 #define PART_REJECTED "Rejected" /* its update does not fit those of the others */
 #define PART_OFFLINE "Offline"
 #define PART_MISSING "Missing"
+#define PART_UNAVAILABLE                                                                           \
+    "Unavailable"              /* its Proplet is closed, or closes too early, and opens by time */
 #define PART_STOPPED "Stopped" /* too late: the round ended without it */
 
 enum member_device {
     DEVICE_HERE, /* also one that was not heard yet */
     DEVICE_OFFLINE,
+    DEVICE_UNAVAILABLE,
     DEVICE_MISSING, /* no such Proplet, or it is being deleted */
 };
 
@@ -59,6 +65,7 @@ enum member_device {
 struct round_member {
     const char *task; /* name of its Task, there or not */
     enum member_device device;
+    int64_t opens_us;          /* UNAVAILABLE: the next time at which it may open */
     enum task_outcome outcome; /* of its Task; MISSING also where the object has another owner */
     bool foreign;              /* a Task of that name has another owner */
     const char *reason;        /* status.reason of its Task */

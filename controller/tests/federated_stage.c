@@ -250,6 +250,15 @@ void federated_stage_put_proplet(const char *name, const char *phase)
                parsed(federated.arena, arena_printf(federated.arena, "{\"phase\":\"%s\"}", phase)));
 }
 
+void federated_stage_put_availability(const char *name, const char *availability)
+{
+    staged_put(federated.api, &KIND_PROPLET, name,
+               parsed(federated.arena, "{\"type\":\"external\"}"),
+               parsed(federated.arena,
+                      arena_printf(federated.arena, "{\"phase\":\"Running\",\"availability\":%s}",
+                                   availability)));
+}
+
 void federated_stage_delete(const struct kube_kind *kind, const char *name)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();

@@ -43,6 +43,8 @@ void federated_stage_tear_down(void);
 void federated_stage_put(const char *spec);
 void federated_stage_annotate(const char *restart); /* the restart annotation of the job */
 void federated_stage_put_proplet(const char *name, const char *phase);
+/* Running, with this status.availability. */
+void federated_stage_put_availability(const char *name, const char *availability);
 void federated_stage_delete(const struct kube_kind *kind, const char *name);
 /* Turns until nothing is to be done for ten seconds. */
 void federated_stage_run(void);

@@ -71,6 +71,36 @@ TEST(a_participant_that_comes_back_in_time_gets_its_task)
     expect("Completed 1 1 [1]; False RoundsCompleted");
 }
 
+#define CLOSED(next) "{\"state\":\"Closed\",\"reason\":\"OutsideWindow\"" next "}"
+#define NEXT(time) ",\"nextTransition\":\"" time "\""
+
+static const char *progress_of_round(void)
+{
+    const cJSON *conditions = json_path(federated_stage_get(&KIND_TRAININGROUND, "round-1-job"),
+                                        "status", "conditions", NULL);
+
+    return json_string(json_get(condition_get(conditions, "Progressing"), "reason"), "");
+}
+
+/* What is written of a Proplet wakes the round. */
+TEST(round_waits_for_the_windows_of_its_participants)
+{
+    federated_stage_put_availability("b", CLOSED(NEXT("2099-01-01T00:00:00Z")));
+    federated_stage_put_availability("c", CLOSED("")); /* its owner has it */
+    federated_stage_put_availability("d", "{\"state\":\"Open\",\"nextTransition\":"
+                                          "\"2026-01-01T00:05:00Z\"}");
+    federated_stage_put(SPEC(1, 4, ",\"timeoutSeconds\":600"));
+    federated_stage_run();
+    ck_assert_str_eq(federated_stage_round("round-1-job"),
+                     "Pending 0/4 a=Pending b=Unavailable c=Offline d=Unavailable e=Offline");
+    ck_assert_str_eq(progress_of_round(), "ParticipantsUnavailable");
+
+    federated_stage_put_availability("b", "{\"state\":\"Open\",\"reason\":\"InWindow\"}");
+    federated_stage_run();
+    ck_assert_str_eq(federated_stage_round("round-1-job"),
+                     "Running 0/4 a=Training b=Training c=Offline d=Unavailable e=Offline");
+}
+
 TEST(job_that_is_applied_before_its_devices_boot_waits_for_them_until_the_deadline)
 {
     federated_stage_delete(&KIND_PROPLET, "d");

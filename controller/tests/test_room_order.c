@@ -160,7 +160,7 @@ static void put_task(int i)
     fake_api_put(stage.api, &KIND_TASK, object);
 }
 
-/* What runs there stays, for longer than the test takes. */
+/* Its Tasks stay for longer than the test takes. */
 #define CLOSED                                                                                     \
     ",\"availability\":{\"gracefulShutdownTimeout\":\"24h\",\"override\":{\"state\":\"Closed\","   \
     "\"until\":\"2030-01-01T00:00:00Z\"}}"

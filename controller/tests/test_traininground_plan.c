@@ -50,7 +50,7 @@ static void round_of(size_t n, int64_t k)
 }
 
 /* A letter for each: - no Task yet, o its Task is open, c completed, f failed, O Offline without a
- * Task, M no Proplet and no Task, m the same with an open Task, x its Task is somebody else's, l no
+ * Task, U Unavailable for 10 s, V for two minutes, M no Proplet and no Task, m the same with an open Task, x its Task is somebody else's, l no
  * Task, but a late update, u its update is unfit. */
 static void see(const char *letters)
 {
@@ -71,6 +71,10 @@ static void see(const char *letters)
         }
         if (letter == 'O')
             member->device = DEVICE_OFFLINE;
+        if (letter == 'U' || letter == 'V') {
+            member->device = DEVICE_UNAVAILABLE;
+            member->opens_us = observed.now_us + (letter == 'U' ? 10 : 120) * SECOND_US;
+        }
         if (letter == 'M' || letter == 'm')
             member->device = DEVICE_MISSING;
         member->foreign = letter == 'x';
@@ -138,6 +142,11 @@ static const struct {
     { "---", "oom", 2, "Running 0/2:; a=Training b=Training c=Missing" },
     { "---", "omm", 2, "Running 0/2:; a=Training b=Missing c=Missing" },
     { "---", "ffm", 2, "Failed 0/2:; a=Failed b=Failed c=Missing" },
+    { "---", "oU-", 2, "Running 0/2: c; a=Training b=Unavailable c=Pending" },
+    { "---", "oUf", 2, "Running 0/2:; a=Training b=Unavailable c=Failed" },
+    { "---", "oVf", 2, "Failed 0/2:; a=Stopped b=Unavailable c=Failed" },
+    { "---", "cUV", 2, "Running 1/2:; a=Received b=Unavailable c=Unavailable" },
+    { "---", "cVV", 2, "Failed 1/2:; a=Received b=Unavailable c=Unavailable" },
     { "---", "x--", 2, "Running 0/2: b c; a=Pending b=Pending c=Pending" },
     { "---", "cl-", 2, "Running 1/2: b c; a=Received b=Pending c=Pending" },
     { "----", "ccl-", 2, "Aggregating 3/2:; a=Received! b=Received! c=Late! d=Pending" },
@@ -150,6 +159,31 @@ TEST_EACH(the_tasks_and_the_proplets_decide_what_a_running_round_does, PLANS)
     see(PLANS[_i].letters);
     struct round_plan plan = plan_now();
     ck_assert_str_eq(told(&plan), PLANS[_i].told);
+}
+
+static const struct {
+    const char *letters;
+    const char *told;
+    const char *reason; /* of Progressing */
+} PENDING[] = {
+    { "-UV", "Pending 0/2:; a=Pending b=Unavailable c=Unavailable", "ParticipantsUnavailable" },
+    { "VVV", "Pending 0/2:; a=Unavailable b=Unavailable c=Unavailable", "ParticipantsUnavailable" },
+    { "--V", "Running 0/2:; a=Pending b=Pending c=Unavailable", "Training" },
+    { "-OV", "Running 0/2:; a=Pending b=Offline c=Unavailable", "Training" },
+    { "xMV", "Running 0/2:; a=Pending b=Missing c=Unavailable", "Training" },
+};
+
+TEST_EACH(round_that_lacks_participants_for_their_windows_alone_waits, PENDING)
+{
+    round_of(3, 2);
+    see(PENDING[_i].letters);
+    struct round_plan plan = plan_now();
+    ck_assert_str_eq(told(&plan), PENDING[_i].told);
+    ck_assert_str_eq(condition_text(&plan, "Progressing", "reason"), PENDING[_i].reason);
+    store(&plan);
+    see("---");
+    plan = plan_now();
+    ck_assert_int_eq(plan.status.phase, ROUND_RUNNING);
 }
 
 TEST(participants_that_are_away_are_waited_for_until_the_deadline)
