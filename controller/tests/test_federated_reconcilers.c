@@ -82,7 +82,7 @@ static const char *progress_of_round(void)
     return json_string(json_get(condition_get(conditions, "Progressing"), "reason"), "");
 }
 
-/* What is written of a Proplet wakes the round. */
+/* A change of status.availability wakes the round. */
 TEST(round_waits_for_the_windows_of_its_participants)
 {
     federated_stage_put_availability("b", CLOSED(NEXT("2099-01-01T00:00:00Z")));

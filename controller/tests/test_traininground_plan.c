@@ -50,7 +50,7 @@ static void round_of(size_t n, int64_t k)
 }
 
 /* A letter for each: - no Task yet, o its Task is open, c completed, f failed, O Offline without a
- * Task, U Unavailable for 10 s, V for two minutes, M no Proplet and no Task, m the same with an open Task, x its Task is somebody else's, l no
+ * Task, M no Proplet and no Task, m the same with an open Task, x its Task is somebody else's, l no
  * Task, but a late update, u its update is unfit. */
 static void see(const char *letters)
 {
@@ -71,7 +71,7 @@ static void see(const char *letters)
         }
         if (letter == 'O')
             member->device = DEVICE_OFFLINE;
-        if (letter == 'U' || letter == 'V') {
+        if (letter == 'U' || letter == 'V') { /* Unavailable for 10 s, or for two minutes */
             member->device = DEVICE_UNAVAILABLE;
             member->opens_us = observed.now_us + (letter == 'U' ? 10 : 120) * SECOND_US;
         }

@@ -11,7 +11,7 @@
 
 #define MAX_TASKS 64
 #define MAX_FEDERATED 2
-#define PAUSE_US 15000000
+#define PAUSE_US INT64_C(15000000)
 #define MODULE "\"file\":\"AGFzbQEAAAA=\""
 
 static struct {
@@ -214,6 +214,57 @@ static void suspend(const struct kube_name *name)
     sim_trace("user suspends or resumes %s", name->name);
 }
 
+/* ---- Proplets that close ---- */
+
+/* Of a Proplet; value NULL: the member goes. */
+static void set_member(const char *proplet, const char *member, const cJSON *value)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct kube_name name = { .ns = "default" };
+
+    (void)str_copy(name.name, sizeof(name.name), proplet);
+    sim_atomic_begin();
+    const cJSON *object = fake_api_get(sim_api, arena, &KIND_PROPLET, &name);
+    if (object) {
+        cJSON *changed = arena_own(arena, json_copy(object), json_free);
+        cJSON *spec = (cJSON *)json_get(changed, "spec");
+
+        json_remove(spec, member);
+        if (value)
+            json_set_copy(spec, member, value);
+        fake_api_put(sim_api, &KIND_PROPLET, changed);
+    }
+    sim_atomic_end();
+    sim_trace("user changes %s of %s", member, proplet);
+}
+
+/* device: its number. */
+static void open_again(void *ctx UNUSED, int64_t device)
+{
+    set_member(users.devices[device].client_id, "killSwitch", NULL);
+    set_member(users.devices[device].client_id, "availability", NULL);
+}
+
+/* With a grace, or by the kill switch. It opens within a minute and a half, also when users rest. */
+static void close_proplet(void)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    size_t device = sim_random(users.device_count);
+    const cJSON *spec = NULL;
+    const char *text =
+        sim_chance(3)
+            ? "{\"killSwitch\":true}"
+            : arena_printf(arena,
+                           "{\"availability\":{\"gracefulShutdownTimeout\":\"%ds\",\"schedule\":{"
+                           "\"enabled\":false,\"daysOfWeek\":[\"mon\"],\"hoursOfDay\":[\"1\"]}}}",
+                           (int)sim_random(40));
+
+    if (json_parse(arena, text, strlen(text), &spec, NULL) < 0)
+        sim_fail("not JSON: %s", text);
+    set_member(users.devices[device].client_id, json_first(spec)->string, json_first(spec));
+    sim_after((int64_t)sim_random(6 * PAUSE_US), open_again, NULL, (int64_t)device);
+}
+
 static void act(void *ctx UNUSED, int64_t argument UNUSED)
 {
     if (users.resting)
@@ -223,6 +274,8 @@ static void act(void *ctx UNUSED, int64_t argument UNUSED)
         delete_task(&name);
     else if (users.tasks && sim_chance(12))
         suspend(&name);
+    else if (sim_chance(10))
+        close_proplet();
     else
         create();
     sim_after((int64_t)sim_random(PAUSE_US), act, NULL, 0);

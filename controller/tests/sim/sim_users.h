@@ -1,4 +1,5 @@
-/* The users of the simulation: they make Tasks and jobs of every sort, delete and suspend Tasks. */
+/* The users of the simulation: they make Tasks and jobs of every sort, delete and suspend Tasks, and
+ * close Proplets for a while. */
 #pragma once
 
 #include "controller/tests/sim/sim_fleet.h"
