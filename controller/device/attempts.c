@@ -122,14 +122,17 @@ void attempts_ordered(struct attempts *attempts, const char *uid, int64_t number
     pthread_mutex_unlock(&attempts->lock);
 }
 
-struct attempt attempts_cut(struct attempts *attempts, const char *uid, int64_t number, bool due,
-                            int64_t now_ms)
+struct attempt attempts_cut(struct attempts *attempts, const char *uid, int64_t number,
+                            enum reason reason, int64_t now_ms)
 {
     pthread_mutex_lock(&attempts->lock);
     struct attempt *attempt = current(attempts, uid, number, now_ms);
-    if (due && !attempt->cut_ms)
+    bool got_stop = attempt->cut_ms && attempt->stop_sent_ms >= attempt->cut_ms;
+    if (!got_stop)
+        attempt->cut_reason = reason;
+    if (reason && !attempt->cut_ms)
         attempt->cut_ms = now_ms;
-    else if (!due && (!attempt->stop_sent_ms || attempt->stop_sent_ms < attempt->cut_ms))
+    else if (!reason && !got_stop)
         attempt->cut_ms = 0;
     struct attempt ret = *attempt;
     pthread_mutex_unlock(&attempts->lock);

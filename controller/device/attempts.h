@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/api/reasons.h"
 #include "controller/device/samples.h"
 
 /*
@@ -29,10 +30,11 @@ struct attempt {
     int64_t forbidden_ms; /* since then every write of the Task was answered with 403; 0: not so */
     int64_t deleting_ms;  /* first seen with a deletionTimestamp */
     int64_t cut_ms; /* first seen past the time at which its Proplet stops it; see attempts_cut */
-    int64_t ordered_ms;   /* first seen with an order of its job to end, which stands */
-    int64_t targets;      /* see attempts_targets */
-    struct sample sample; /* the last one that its device sent */
-    int64_t sample_us;    /* the time of it (wall clock); 0: none that is not in the status */
+    enum reason cut_reason; /* why the Proplet was closed then */
+    int64_t ordered_ms;     /* first seen with an order of its job to end, which stands */
+    int64_t targets;        /* see attempts_targets */
+    struct sample sample;   /* the last one that its device sent */
+    int64_t sample_us;      /* the time of it (wall clock); 0: none that is not in the status */
 };
 
 struct attempts *attempts_create(void);
@@ -53,10 +55,10 @@ void attempts_deleting(struct attempts *attempts, const char *uid, int64_t numbe
 /* Its job orders it to end, or does not, or not any more. */
 void attempts_ordered(struct attempts *attempts, const char *uid, int64_t number, bool ordered,
                       int64_t now_ms);
-/* Its Proplet is closed, and stops what runs there now; or is not, or not any more. An attempt that got a stop for that
- * stays so. Returns the entry. */
-struct attempt attempts_cut(struct attempts *attempts, const char *uid, int64_t number, bool due,
-                            int64_t now_ms);
+/* Its Proplet is closed for this reason, and stops what runs there now; REASON_NONE: it is not, or not any more. An
+ * attempt that got a stop for that stays so, with the reason that it had then. Returns the entry. */
+struct attempt attempts_cut(struct attempts *attempts, const char *uid, int64_t number,
+                            enum reason reason, int64_t now_ms);
 /* From the device, so of any number: true if that is the current attempt and this is its first
  * sign. */
 bool attempts_confirmed(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);

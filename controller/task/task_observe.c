@@ -390,8 +390,8 @@ static void observe_stop(const struct task_deps *deps, struct task_observed *ret
     bool due = ret->proplet.stop_us && ret->proplet.stop_us <= ret->now_us && task_is_active(ret);
 
     if (due || ret->attempt.cut_ms)
-        ret->attempt =
-            attempts_cut(deps->attempts, ret->uid, ret->task.status.attempt, due, ret->now_ms);
+        ret->attempt = attempts_cut(deps->attempts, ret->uid, ret->task.status.attempt,
+                                    due ? ret->proplet.availability : REASON_NONE, ret->now_ms);
 }
 
 /* A Task waits for what its targets wait for. */

@@ -319,29 +319,29 @@ static int after_refusal(const struct task_deps *deps, struct reconcile *rc,
 }
 
 static void each_cut(const struct task_observed *observed, const struct task_plan *plan,
-                     void (*each)(void *ctx, const struct observed_proplet *proplet), void *ctx)
+                     void (*each)(void *ctx, const struct task_observed *cut), void *ctx)
 {
     if (plan->cut)
-        each(ctx, &observed->proplet);
+        each(ctx, observed);
     for (size_t i = 0; plan->targets && i < observed->task.status.broadcast_results.len; i++) {
         if (plan->targets[i].cut)
-            each(ctx, &observed->parts[i].proplet);
+            each(ctx, &observed->parts[i]);
     }
 }
 
-static void count_cut(void *ctx, const struct observed_proplet *proplet)
+static void count_cut(void *ctx, const struct task_observed *cut)
 {
-    availabilities_cut(ctx, proplet->uid, 1);
+    availabilities_cut(ctx, cut->proplet.uid, 1);
 }
 
-static void uncount_cut(void *ctx, const struct observed_proplet *proplet)
+static void uncount_cut(void *ctx, const struct task_observed *cut)
 {
-    availabilities_cut(ctx, proplet->uid, -1);
+    availabilities_cut(ctx, cut->proplet.uid, -1);
 }
 
-static void measure_cut(void *ctx UNUSED, const struct observed_proplet *proplet)
+static void measure_cut(void *ctx UNUSED, const struct task_observed *cut)
 {
-    task_metrics_cut(reason_text(proplet->availability));
+    task_metrics_cut(reason_text(cut->attempt.cut_reason));
 }
 
 static int store_outcome(const struct task_deps *deps, struct reconcile *rc,

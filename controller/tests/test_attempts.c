@@ -198,3 +198,17 @@ TEST(signs_from_two_threads_have_one_first)
     ck_assert_int_eq(firsts[0] + firsts[1], 1);
     ck_assert_int_eq(get(1, 1).published_ms, SIGNS);
 }
+
+/* 0: its Proplet opens before the stop goes out; 1: after it. */
+TEST_TIMES(attempt_that_got_its_stop_stays_cut, 2)
+{
+    ck_assert_int_eq(attempts_cut(attempts, UID, 1, REASON_OUTSIDE_WINDOW, 5).cut_ms, 5);
+    ck_assert_int_eq(attempts_cut(attempts, UID, 1, REASON_KILL_SWITCH, 6).cut_ms, 5);
+    ck_assert_int_eq(get(1, 6).cut_reason, REASON_KILL_SWITCH);
+    if (_i)
+        attempts_stop_sent(attempts, UID, 1, 7);
+    const struct attempt open = attempts_cut(attempts, UID, 1, REASON_NONE, 8);
+    ck_assert_int_eq(open.cut_ms, _i ? 5 : 0);
+    ck_assert_int_eq(open.cut_reason, _i ? REASON_KILL_SWITCH : REASON_NONE);
+    ck_assert_int_eq(get(2, 9).cut_ms, 0); /* the next one is another */
+}

@@ -28,6 +28,8 @@
 static char events[256];
 static char last_note[256];
 
+/* The API server refuses changes of beta, but not of its status. */
+static bool refuses_annotations;
 /* alpha closes while the Task is read for its start. */
 static bool closes_meanwhile;
 
@@ -53,6 +55,11 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
         if (str_equal(name, "beta"))
             (void)str_copy(events, sizeof(events), arena_printf(arena, "%s %s", events, reason));
     }
+    if (refuses_annotations && str_equal(request->method, "PATCH") &&
+        str_has_suffix(request->path, "/proplets/beta")) {
+        *ret = (struct http_response){ .status = 403, .body = "{}", .body_len = 2 };
+        return 0;
+    }
     int r = outside_roundtrip(ctx, arena, request, ret, err);
     if (closes_meanwhile && str_equal(request->method, "GET") && strstr(request->path, "/tasks/"))
         close_alpha();
@@ -62,7 +69,7 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
 static void set_up(void)
 {
     events[0] = '\0';
-    closes_meanwhile = false;
+    closes_meanwhile = refuses_annotations = false;
     outside_reset();
     stage_set_up(roundtrip, outside_between);
     stage_run();
@@ -687,6 +694,23 @@ TEST(manifest_that_is_applied_again_gives_nothing_back)
         pass_minutes(1);
         ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
     }
+}
+
+/* Its own state goes on. */
+TEST(reclaim_that_may_not_be_written_waits_and_holds_up_nothing_else)
+{
+    refuses_annotations = true;
+    stage_receive("proplet/reclaim", RECLAIM("device-2"));
+    stage_run();
+    ck_assert_uint_eq(reclaims_waiting(), 1);
+    ck_assert_str_eq(state_of("beta"), "");
+    stage_receive("proplet/alive", "{\"proplet_id\":\"device-2\",\"status\":\"offline\"}");
+    stage_turns(200);
+    ck_assert_str_eq(json_string(json_get(status_of("beta"), "phase"), ""), "Offline");
+    refuses_annotations = false;
+    pass_minutes(1);
+    ck_assert_uint_eq(reclaims_waiting(), 0);
+    ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
 }
 
 TEST(reclaim_of_a_proplet_that_is_gone_is_forgotten)

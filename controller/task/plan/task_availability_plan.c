@@ -19,7 +19,7 @@ int64_t task_cut_due_ms(const struct task_observed *observed)
 /* Time took the device: another attempt of this length would be cut again. */
 static void note_length(const struct task_observed *observed, struct task_plan *plan)
 {
-    enum reason reason = observed->proplet.availability;
+    enum reason reason = observed->attempt.cut_reason;
     struct json_opt_int *longest = &plan->status.cut_after_seconds;
     int64_t started_us = observed->task.status.started_at_us;
 
