@@ -94,7 +94,7 @@ publish_huge() {
 # publish_huge_everywhere IDENTITY: on every topic that the controller reads, in the name of this device
 publish_huge_everywhere() {
     local suffix
-    for suffix in alive create metrics task_metrics results invoke_results; do
+    for suffix in alive create metrics task_metrics results invoke_results reclaim; do
         publish_huge "m/$DOMAIN/c/$CHANNEL/control/proplet/$suffix" \
             '"forged":true,"proplet_id":"'"$1"'","status":"alive","task_id":"nobody","results"'
     done
