@@ -25,7 +25,7 @@ remove_objects() {
     local -a namespaces=()
     [[ ${SCOPE[0]} == "$ALL" ]] || namespaces=("${SCOPE[@]/#/--namespace=}")
     "$TOP/build/bin/propeller-controller" --uninstall --uninstall-timeout="${RELEASE_SECONDS}s" \
-        --webhook-namespace="$SYSTEM" --log-format=text "${namespaces[@]}" 2>&1 | sed 's/^/  /'
+        --webhook-namespace="$SYSTEM" --log-format=text "${namespaces[@]}" 2>&1 | sed -u 's/^/  /'
 }
 
 # others_in NAMESPACE: what works there or keeps data, and is neither of the overlay nor made by the operator
