@@ -365,6 +365,27 @@ TEST(opening_in_the_grace_stops_nobody)
     ck_assert(!is_stopped());
 }
 
+/* The stop is out, and the broker is slow with the barrier behind it. */
+TEST_TIMES(proplet_that_is_released_while_its_task_is_stopped_starts_it_anew, 2)
+{
+    const char *open = _i ? OVERRIDE("Open", "03:00") : "";
+
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    outside.lose_markers = 1000;
+    stage_put_proplet("alpha", PROPLET("device-1", KILLED));
+    while (!is_stopped())
+        stage_turns(1);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    stage_put_proplet("alpha", arena_printf(stage.arena, PROPLET("device-1", "%s"), open));
+    stage_turns(2);
+    outside.lose_markers = 0;
+    pass_minutes(2);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert(!is_stopped());
+    ck_metric("propeller_tasks_cut_total{reason=\"KillSwitch\"} 1");
+}
+
 /* An edit while it drains: the close is when the first was seen. */
 TEST(another_grace_moves_the_stop)
 {
