@@ -49,7 +49,7 @@ TEST_TIMES(task_that_does_not_fit_any_more_is_displaced_before_its_start, 2)
                         : "False NoCandidates: the only Proplet does not fit: it closes too early");
 }
 
-/* Two ways in which it may be out, and two of being shut. */
+/* Two ways in which it may be out, and two of being shut. One that closes too early may be open for hours. */
 TEST_TIMES(start_that_may_be_out_is_not_published_again, 4)
 {
     world_assigned();
@@ -59,13 +59,39 @@ TEST_TIMES(start_that_may_be_out_is_not_published_again, 4)
     struct task_plan plan = world_plan();
 
     ck_assert_int_eq(plan.action, TASK_WRITE);
-    ck_assert_int_eq(plan.status.phase, TASK_SCHEDULED);
+    ck_assert_int_eq(plan.status.phase, _i / 2 ? TASK_SCHEDULED : TASK_RUNNING);
     ck_assert_str_eq(plan.status.assigned_proplet, WORLD_PROPLET);
     ck_assert_str_eq(world_condition(&plan, "Scheduled"),
                      "True Assigned: assigned to Proplet 'alpha'");
 
     world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\"}");
     ck_assert_int_eq(world_plan().status.phase, TASK_COMPLETED);
+}
+
+/* Nothing but the stop would end it, hours later, and its status would not say why. */
+TEST(start_of_an_earlier_leader_that_was_lost_is_given_back)
+{
+    world_assigned();
+    inherited();
+    shut(false);
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    world_wait_ms(CONFIRM_MS);
+    shut(false);
+    plan = world_plan();
+    ck_assert(plan.stop);
+    ck_assert_int_eq(plan.status.phase, TASK_INTERRUPTED);
+    ck_assert_str_eq(plan.status.reason, "StartNotConfirmed");
+}
+
+/* No sign of it is to be expected. */
+TEST(start_that_may_be_out_and_is_not_heard_of_stays_scheduled)
+{
+    world_assigned();
+    world.spec->daemon = true;
+    inherited();
+    shut(false);
+    ck_assert_int_eq(world_plan().status.phase, TASK_SCHEDULED);
 }
 
 TEST_TIMES(workload_that_an_earlier_leader_did_not_make_is_not_made, 2)

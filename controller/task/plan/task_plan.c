@@ -281,6 +281,9 @@ static bool wait_for_proplet(struct arena *arena, const struct task_observed *ob
         task_wait(arena, observed, plan, REASON_UNAVAILABLE,
                   arena_printf(arena, "Proplet '%s' %s", observed->task.status.assigned_proplet,
                                observed->proplet.closed ? "is closed" : "closes too early"));
+    else if (observed->proplet.short_time && observed->backlog_drained &&
+             task_started_status(observed) == CONDITION_TRUE)
+        task_run(arena, observed, plan, CONDITION_TRUE); /* its silence tells if it does not run */
     return true; /* a start that may be out is not repeated, and its answer counts */
 }
 
