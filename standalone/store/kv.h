@@ -26,8 +26,8 @@
  *     before 3.51.3 may damage a file when two connections do so at once (sqlite.org, "WAL-reset
  *     bug").
  *
- * In memory is nothing for each object: pages in the caches of the connections, and the newest
- * events, of at most ring_bytes, while there are watches.
+ * In memory is nothing for each object: pages in the caches of the connections alone. Watches read
+ * their events from the file.
  *
  * All functions: any thread, and they may block on the disk. None may be under way, and no watch
  * open, when kv_close is called.
@@ -50,7 +50,6 @@ struct kv_options {
     uint64_t history_revisions; /* 100,000 */
     uint64_t history_bytes;     /* 64 MiB of texts that were replaced */
     int64_t history_ms;         /* 10 minutes */
-    size_t ring_bytes;          /* 4 MiB */
     uint32_t look_ms;           /* 5 s: after a read that failed, until all is read again */
     const struct clock *clock;  /* NULL: CLOCK_SYSTEM */
     const char *vfs;            /* of SQLite; NULL: the default one. For tests */
@@ -75,7 +74,6 @@ struct kv_value { /* in the caller's arena */
     const char *text; /* NUL behind it; NULL: deleted */
     size_t len;
     uint64_t revision; /* of the write that made it so */
-    uint64_t created;  /* of the write that created this key, since its last deletion */
 };
 
 /* revision 0 is the newest one. ERROR_NOT_FOUND; ERROR_GONE: compacted; ERROR_TIMEOUT: the revision is
@@ -126,21 +124,6 @@ int kv_put_guarded(struct kv *kv, const char *key, const char *text, size_t len,
 /* As kv_put; ERROR_NOT_FOUND also with KV_ANY. */
 int kv_delete(struct kv *kv, const char *key, uint64_t expected, uint64_t *ret_revision,
               struct error *err) MUST_CHECK;
-
-/* One of several writes that are waited for together. */
-struct kv_change {
-    const char *key;
-    const char *text; /* NULL: delete */
-    size_t len;
-    uint64_t expected;
-    const struct kv_guard *guard; /* NULL: none */
-    int r;                        /* as of kv_put_guarded or kv_delete */
-    uint64_t revision;            /* of the write, when r is 0 */
-    struct error err;             /* if r is not 0 */
-};
-/* Each stands alone, as if as many threads wrote at once in this order: one that is refused holds up no
- * other. But they share syncs: hundreds take as long as one. */
-void kv_write_all(struct kv *kv, struct kv_change *changes, size_t len);
 
 enum kv_event_type { KV_PUT, KV_DELETE };
 

@@ -15,19 +15,6 @@
 /* Each write counts as so many bytes of history besides the text that it replaces. */
 #define KV_ROW_WEIGHT 128
 
-/* --- an event: counted, immutable; strings are its own --- */
-
-struct kv_entry {
-    atomic_uint references;
-    size_t bytes;
-    struct kv_event event;
-    char strings[];
-};
-
-/* previous NULL: there was none. */
-struct kv_entry *kv_entry_create(const struct kv_row *row, const struct kv_row *previous);
-void kv_entry_unref(void *pointer); /* NULL is fine */
-
 /* --- connections that read: a leaf lock, held for no statement --- */
 
 struct kv_pool {
@@ -57,39 +44,29 @@ void kv_snapshot_end(struct kv *kv, struct kv_snapshot *snapshot);
 
 /* Of a connection that is not of the pool; it has the snapshot until its transaction ends. */
 int kv_snapshot_take(struct kv_snapshot *snapshot, struct error *err) MUST_CHECK;
-/* The keys of a prefix: from <= key < end, but not `except`. */
-struct kv_bounds {
-    const char *from;
-    const char *end;    /* NULL: no end */
-    const char *except; /* "": none */
-};
-struct kv_bounds kv_bounds_of(struct arena *arena, const char *prefix, const char *after);
-void kv_bounds_bind(sqlite3_stmt *statement, const struct kv_bounds *bounds);
 
-/* --- the newest events, by revision: a leaf lock --- */
+/* Of this revision, with the text that it wrote (NULL: it deleted the key); in the arena. */
+int kv_value_read(struct kv_connection *connection, struct arena *arena, uint64_t revision,
+                  struct kv_value *ret, struct error *err) MUST_CHECK;
+/* The newest revision of the key up to this one; 0: it is not there. */
+int kv_find_newest(struct kv_connection *connection, const char *key, uint64_t revision,
+                   uint64_t *ret, struct error *err) MUST_CHECK;
 
-#define KV_RING_ENTRIES 8192u
+/* --- who waits for events: a leaf lock --- */
 
-struct kv_ring {
+struct kv_watches {
     pthread_mutex_t lock;
     pthread_cond_t told;
-    uint64_t head;             /* the newest revision */
-    uint64_t base;             /* it holds the events of (base, head] */
-    struct kv_entry **entries; /* that of revision r at r % KV_RING_ENTRIES; NULL: no watch yet */
-    size_t bytes;              /* of the entries */
-    size_t max_bytes;
-    struct kv_watch *watches;
-    struct kv_watch *to_tell; /* those of them that the last publish has something for */
-    atomic_bool watched;      /* there are watches */
+    uint64_t head; /* the newest revision */
+    struct kv_watch *first;
 };
 
-void kv_ring_init(struct kv_ring *ring, uint64_t head, size_t max_bytes);
-void kv_ring_release(struct kv_ring *ring);
-/* The events of the next len revisions are on the disk; takes the entries over. entries NULL:
- * there was no watch when they were written. */
-void kv_ring_publish(struct kv_ring *ring, struct kv_entry **entries, size_t len);
-/* Notifies the watches for which the publish before this one has something. */
-void kv_ring_notify(struct kv_ring *ring);
+void kv_watches_init(struct kv_watches *watches, uint64_t head);
+void kv_watches_release(struct kv_watches *watches); /* there is none */
+/* The next revision is on the disk: it has written this key. */
+void kv_watches_publish(struct kv_watches *watches, uint64_t revision, const char *key);
+/* Notifies the watches for which what was published since the last time has something. */
+void kv_watches_notify(struct kv_watches *watches);
 
 /* --- what waits to be written --- */
 
@@ -121,13 +98,10 @@ struct kv_history {
     struct kv_limits limits;
     struct kv_point head;
     struct kv_point compacted;
-    int64_t due_at_ms; /* wall clock; before it nothing is too old */
+    int64_t due_at_ms; /* wall clock; before it nothing is looked at for its age */
     bool behind;       /* the last step has left something that is due */
 };
 
-/* Whether the write at `point` of `written_ms` is beyond what is kept. Pure. */
-bool kv_history_is_due(const struct kv_history *history, const struct kv_point *point,
-                       int64_t written_ms, int64_t now_ms);
 /* Compacts a bounded number of revisions, if any are due. */
 int kv_history_step(struct kv *kv, struct error *err) MUST_CHECK;
 /* Returns the time that the writing thread may wait for writers; UINT32_MAX: for ever. */
@@ -215,7 +189,7 @@ struct kv {
     _Atomic uint64_t compacted; /* history.compacted, for all threads */
     struct kv_queue queue;
     struct kv_pool pool;
-    struct kv_ring ring;
+    struct kv_watches watches;
     pthread_t thread;
     bool started;
 };

@@ -23,7 +23,6 @@
 #define DEFAULT_REVISIONS 100000
 #define DEFAULT_BYTES (UINT64_C(64) << 20)
 #define DEFAULT_AGE_MS INT64_C(600000)
-#define DEFAULT_RING ((size_t)4 << 20)
 
 /*
  * A row for each write: the newest of a key is what it is now. The index alone says which one that
@@ -279,11 +278,10 @@ int kv_open(const struct kv_options *options, struct kv **ret, struct error *err
     if (r < 0)
         return r;
     kv_mark_begin(kv);
-    kv_ring_init(&kv->ring, kv->history.head.revision,
-                 options->ring_bytes ? options->ring_bytes : DEFAULT_RING);
+    kv_watches_init(&kv->watches, kv->history.head.revision);
     r = thread_start(&kv->thread, "store", kv_writer_run, kv, err);
     if (r < 0) {
-        kv_ring_release(&kv->ring);
+        kv_watches_release(&kv->watches);
         return r;
     }
     kv->started = true;
@@ -299,7 +297,7 @@ static void stop(struct kv *kv)
     (void)pthread_mutex_unlock(&kv->queue.lock);
     thread_join(kv->thread);
     kv_health_stop(&kv->health);
-    kv_ring_release(&kv->ring);
+    kv_watches_release(&kv->watches);
 }
 
 void kv_close(struct kv *kv)

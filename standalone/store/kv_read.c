@@ -127,19 +127,23 @@ void kv_snapshot_end(struct kv *kv, struct kv_snapshot *snapshot)
 {
     struct kv_connection *connection = snapshot->connection;
 
-    if (connection->db && !sqlite3_get_autocommit(connection->db)) {
-        struct error ignored;
-        if (kv_run(connection, KV_ROLLBACK, &ignored) < 0)
-            kv_disconnect(connection); /* a fresh one next time */
-    }
+    if (!kv_roll_back(connection))
+        kv_disconnect(connection); /* a fresh one next time */
     pool_give(&kv->pool, connection);
 }
 
 /* --- ranges --- */
 
-struct kv_bounds kv_bounds_of(struct arena *arena, const char *prefix, const char *after)
+/* The keys of a prefix: from <= key < end, but not `except`. */
+struct bounds {
+    const char *from;
+    const char *end;    /* NULL: no end */
+    const char *except; /* "": none */
+};
+
+static struct bounds bounds_of(struct arena *arena, const char *prefix, const char *after)
 {
-    struct kv_bounds bounds = { .from = prefix, .except = "" };
+    struct bounds bounds = { .from = prefix, .except = "" };
     size_t len = strlen(prefix);
 
     if (len) {
@@ -154,7 +158,7 @@ struct kv_bounds kv_bounds_of(struct arena *arena, const char *prefix, const cha
     return bounds;
 }
 
-void kv_bounds_bind(sqlite3_stmt *statement, const struct kv_bounds *bounds)
+static void bounds_bind(sqlite3_stmt *statement, const struct bounds *bounds)
 {
     (void)kv_bind_text(statement, 1, bounds->from, strlen(bounds->from));
     if (bounds->end)
@@ -182,19 +186,8 @@ static int choose_revision(const struct kv_snapshot *snapshot, uint64_t asked, u
     return 0;
 }
 
-static struct kv_value copy_value(struct arena *arena, const struct kv_row *row)
-{
-    return (struct kv_value){
-        .key = arena_strndup(arena, row->key, row->key_len),
-        .text = arena_strndup(arena, row->text, row->len),
-        .len = row->len,
-        .revision = row->revision,
-        .created = row->created,
-    };
-}
-
-static int read_value(struct kv_connection *connection, struct arena *arena, uint64_t revision,
-                      struct kv_value *ret, struct error *err)
+int kv_value_read(struct kv_connection *connection, struct arena *arena, uint64_t revision,
+                  struct kv_value *ret, struct error *err)
 {
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
     struct kv_row row;
@@ -202,20 +195,21 @@ static int read_value(struct kv_connection *connection, struct arena *arena, uin
     int r = kv_row_find(connection, revision, &statement, &row, err);
     if (r < 0)
         return r;
-    *ret = copy_value(arena, &row);
+    *ret = (struct kv_value){
+        .key = arena_strndup(arena, row.key, row.key_len),
+        .text = row.deleted ? NULL : arena_strndup(arena, row.text, row.len),
+        .len = row.len,
+        .revision = row.revision,
+    };
     return 0;
 }
 
-static int snapshot_get(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
-                        uint64_t revision, struct kv_value *ret, struct error *err)
+int kv_find_newest(struct kv_connection *connection, const char *key, uint64_t revision,
+                   uint64_t *ret, struct error *err)
 {
-    struct kv_connection *connection = snapshot->connection;
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
 
-    int r = choose_revision(snapshot, revision, &revision, err);
-    if (r < 0)
-        return r;
-    r = kv_prepare(connection, KV_NEWEST, &statement, err);
+    int r = kv_prepare(connection, KV_NEWEST, &statement, err);
     if (r < 0)
         return r;
     (void)kv_bind_text(statement, 1, key, strlen(key));
@@ -223,9 +217,19 @@ static int snapshot_get(const struct kv_snapshot *snapshot, struct arena *arena,
     r = kv_step(connection, statement, "read", err);
     if (r < 0)
         return r;
-    if (r == 0 || sqlite3_column_int(statement, 1))
+    *ret = r > 0 && !sqlite3_column_int(statement, 1) ? kv_column_number(statement, 0) : 0;
+    return 0;
+}
+
+static int snapshot_get(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
+                        uint64_t revision, struct kv_value *ret, struct error *err)
+{
+    int r = choose_revision(snapshot, revision, &revision, err);
+    if (r == 0)
+        r = kv_find_newest(snapshot->connection, key, revision, &revision, err);
+    if (r == 0 && !revision)
         return error_set(err, ERROR_NOT_FOUND, "'%s' is not there", key);
-    return read_value(connection, arena, kv_column_number(statement, 0), ret, err);
+    return r < 0 ? r : kv_value_read(snapshot->connection, arena, revision, ret, err);
 }
 
 int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revision,
@@ -246,7 +250,7 @@ int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revisio
 
 /* --- lists --- */
 
-static int count_keys(struct kv_connection *connection, const struct kv_bounds *bounds,
+static int count_keys(struct kv_connection *connection, const struct bounds *bounds,
                       uint64_t revision, size_t *ret, struct error *err)
 {
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
@@ -254,7 +258,7 @@ static int count_keys(struct kv_connection *connection, const struct kv_bounds *
     int r = kv_prepare(connection, KV_COUNT, &statement, err);
     if (r < 0)
         return r;
-    kv_bounds_bind(statement, bounds);
+    bounds_bind(statement, bounds);
     (void)kv_bind_number(statement, 4, revision);
     r = kv_step(connection, statement, "count", err);
     if (r < 0)
@@ -283,7 +287,7 @@ static bool is_full(const struct kv_range *range, const struct kv_page *page, si
 }
 
 static int list_keys(struct kv_connection *connection, struct arena *arena,
-                     const struct kv_bounds *bounds, const struct kv_range *range,
+                     const struct bounds *bounds, const struct kv_range *range,
                      struct kv_page *page, struct error *err)
 {
     CLEANUP(sqlite3_resetp) sqlite3_stmt *keys = NULL;
@@ -292,15 +296,15 @@ static int list_keys(struct kv_connection *connection, struct arena *arena,
     int r = kv_prepare(connection, KV_KEYS, &keys, err);
     if (r < 0)
         return r;
-    kv_bounds_bind(keys, bounds);
+    bounds_bind(keys, bounds);
     (void)kv_bind_number(keys, 4, page->revision);
     while ((r = kv_step(connection, keys, "list", err)) > 0) {
         if (sqlite3_column_int(keys, 1))
             continue;
         if (is_full(range, page, bytes))
             return 1;
-        r = read_value(connection, arena, kv_column_number(keys, 0), page_add(arena, page, &room),
-                       err);
+        r = kv_value_read(connection, arena, kv_column_number(keys, 0),
+                          page_add(arena, page, &room), err);
         if (r < 0)
             return r;
         bytes += page->items[page->len++].len;
@@ -311,7 +315,7 @@ static int list_keys(struct kv_connection *connection, struct arena *arena,
 static int snapshot_list(const struct kv_snapshot *snapshot, struct arena *arena,
                          const struct kv_range *range, struct kv_page *ret, struct error *err)
 {
-    struct kv_bounds bounds = kv_bounds_of(arena, range->prefix, range->after);
+    struct bounds bounds = bounds_of(arena, range->prefix, range->after);
     struct kv_page page = { 0 };
 
     int r = choose_revision(snapshot, range->revision, &page.revision, err);
@@ -322,7 +326,7 @@ static int snapshot_list(const struct kv_snapshot *snapshot, struct arena *arena
         return r;
     page.remaining = r > 0;
     if (r > 0 && !range->uncounted && page.len == range->limit) {
-        bounds = kv_bounds_of(arena, range->prefix, page.items[page.len - 1].key);
+        bounds = bounds_of(arena, range->prefix, page.items[page.len - 1].key);
         r = count_keys(snapshot->connection, &bounds, page.revision, &page.remaining, err);
         if (r < 0)
             return r;

@@ -27,12 +27,19 @@ static const char *const SQL[KV_STATEMENTS] = {
         "SELECT COUNT(*) FROM (SELECT MAX(revision), deleted FROM history INDEXED BY newest"
         " WHERE key >= ?1 AND key < ?2 AND +key <> ?3 AND revision <= ?4"
         " GROUP BY key) WHERE NOT deleted",
-    [KV_LATER] = "SELECT revision, previous, deleted, written_ms, weight, key FROM history"
+    [KV_LATER] = "SELECT revision, previous, key FROM history"
                  " WHERE revision > ?1 ORDER BY revision LIMIT ?2",
+    [KV_DUE] = "SELECT MAX(revision), weight FROM"
+               " (SELECT revision, weight, written_ms FROM history"
+               " WHERE revision > ?1 AND revision < ?3 ORDER BY revision LIMIT ?2)"
+               " WHERE revision <= ?4 OR weight <= ?5 OR written_ms <= ?6",
     [KV_INSERT] =
         "INSERT INTO history (revision, key, created, previous, deleted, written_ms, weight,"
         " checksum, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    [KV_FORGET] = "DELETE FROM history WHERE revision = ?1",
+    [KV_FORGET] =
+        "DELETE FROM history WHERE revision IN"
+        " (SELECT previous FROM history WHERE revision > ?1 AND revision <= ?2 UNION ALL"
+        " SELECT revision FROM history WHERE revision > ?1 AND revision <= ?2 AND deleted)",
     [KV_COMPACTED] = "UPDATE state SET compacted = ?1, compacted_weight = ?2",
 };
 
@@ -162,6 +169,14 @@ int kv_run(struct kv_connection *connection, enum kv_statement id, struct error 
         return -ERROR_TIMEOUT;
     }
     return r;
+}
+
+bool kv_roll_back(struct kv_connection *connection)
+{
+    struct error ignored;
+
+    return !connection->db || sqlite3_get_autocommit(connection->db) ||
+           kv_run(connection, KV_ROLLBACK, &ignored) == 0;
 }
 
 int kv_bind_text(sqlite3_stmt *statement, int index, const char *text, size_t len)

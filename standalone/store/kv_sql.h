@@ -23,6 +23,7 @@ enum kv_statement {
     KV_KEYS,
     KV_COUNT,
     KV_LATER,
+    KV_DUE,
     KV_INSERT,
     KV_FORGET,
     KV_COMPACTED,
@@ -69,6 +70,8 @@ int kv_step(const struct kv_connection *connection, sqlite3_stmt *statement, con
             struct error *err) MUST_CHECK; /* 1: a row; 0: no more */
 /* One without parameters and rows. ERROR_TIMEOUT: the disk failed in a commit. */
 int kv_run(struct kv_connection *connection, enum kv_statement id, struct error *err) MUST_CHECK;
+/* Ends the transaction, if there is one. false: it cannot be ended. */
+bool kv_roll_back(struct kv_connection *connection);
 
 int kv_bind_text(sqlite3_stmt *statement, int index, const char *text, size_t len);
 int kv_bind_number(sqlite3_stmt *statement, int index, uint64_t number);

@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +6,7 @@
 #include "common/base/str.h"
 #include "standalone/store/kv_internal.h"
 
-/* Events that are read from the file at once: so many, and no further one behind so many bytes; and
- * so many revisions are looked at. */
-#define WATCH_EVENTS 32
-#define WATCH_BYTES ((size_t)1 << 20)
+/* Writes that are looked at in one snapshot. */
 #define WATCH_REVISIONS 1024
 
 struct kv_watch {
@@ -18,285 +14,73 @@ struct kv_watch {
     char *prefix;
     kv_notify_fn *notify;
     void *ctx;
-    /* of the ring's lock */
+    /* of the lock of all watches */
     struct kv_watch *next;
-    uint64_t cursor; /* everything up to here was taken, or is in pending */
+    uint64_t cursor; /* everything up to here was taken */
     bool waits;      /* has taken everything, and is told of more */
-    bool to_tell;    /* is on the ring's list of these */
-    struct kv_watch *next_to_tell;
-    bool telling; /* notify runs */
-    /* of the thread that uses the watch */
-    struct kv_entry *pending[WATCH_EVENTS];
-    size_t first;
-    size_t len;
+    bool to_tell;    /* the last publish has something for it */
+    bool telling;    /* notify runs */
 };
 
-enum kv_ring_answer { KV_RING_NOTHING, KV_RING_EVENT, KV_RING_BEHIND };
-
-/* --- entries --- */
-
-static char *entry_copy(char **at, const char *bytes, size_t len)
+void kv_watches_init(struct kv_watches *watches, uint64_t head)
 {
-    char *copy = *at;
-
-    memcpy(copy, bytes, len);
-    copy[len] = '\0';
-    *at += len + 1;
-    return copy;
+    (void)pthread_mutex_init(&watches->lock, NULL);
+    (void)pthread_cond_init(&watches->told, NULL);
+    watches->head = head;
 }
 
-struct kv_entry *kv_entry_create(const struct kv_row *row, const struct kv_row *previous)
+void kv_watches_release(struct kv_watches *watches)
 {
-    size_t strings =
-        row->key_len + 1 + (row->deleted ? 0 : row->len + 1) + (previous ? previous->len + 1 : 0);
-    struct kv_entry *entry = xmalloc(sizeof(*entry) + strings);
-    char *at = entry->strings;
-
-    atomic_init(&entry->references, 1);
-    entry->bytes = sizeof(*entry) + strings;
-    entry->event = (struct kv_event){
-        .type = row->deleted ? KV_DELETE : KV_PUT,
-        .value = { .revision = row->revision, .created = row->created },
-    };
-    struct kv_event *event = &entry->event;
-    event->value.key = entry_copy(&at, row->key, row->key_len);
-    if (!row->deleted) {
-        event->value.text = entry_copy(&at, row->text, row->len);
-        event->value.len = row->len;
-    }
-    if (previous) {
-        event->previous = (struct kv_value){
-            .key = event->value.key,
-            .text = entry_copy(&at, previous->text, previous->len),
-            .len = previous->len,
-            .revision = previous->revision,
-            .created = previous->created,
-        };
-    }
-    return entry;
+    (void)pthread_cond_destroy(&watches->told);
+    (void)pthread_mutex_destroy(&watches->lock);
 }
 
-void kv_entry_unref(void *pointer)
+/* --- what the writing thread tells --- */
+
+void kv_watches_publish(struct kv_watches *watches, uint64_t revision, const char *key)
 {
-    struct kv_entry *entry = pointer;
-
-    if (entry && atomic_fetch_sub(&entry->references, 1) == 1)
-        free(entry);
-}
-
-/* --- the ring; its lock is held --- */
-
-static struct kv_entry **slot_of(struct kv_ring *ring, uint64_t revision)
-{
-    return &ring->entries[revision % KV_RING_ENTRIES];
-}
-
-static void drop_oldest(struct kv_ring *ring)
-{
-    struct kv_entry **slot = slot_of(ring, ++ring->base);
-
-    ring->bytes -= (*slot)->bytes;
-    kv_entry_unref(*slot);
-    *slot = NULL;
-}
-
-static void clear(struct kv_ring *ring)
-{
-    while (ring->base < ring->head)
-        drop_oldest(ring);
-}
-
-static void add(struct kv_ring *ring, struct kv_entry *entry)
-{
-    while (ring->base < ring->head && (ring->head - ring->base == KV_RING_ENTRIES ||
-                                       ring->bytes + entry->bytes > ring->max_bytes))
-        drop_oldest(ring);
-    ring->head++;
-    assert(entry->event.value.revision == ring->head);
-    *slot_of(ring, ring->head) = entry;
-    ring->bytes += entry->bytes;
-}
-
-static bool concerns(const struct kv_watch *watch, struct kv_entry *const *entries, size_t len)
-{
-    if (!entries)
-        return true; /* nobody knows */
-    for (size_t i = 0; i < len; i++) {
-        const struct kv_value *value = &entries[i]->event.value;
-        if (value->revision > watch->cursor && str_has_prefix(value->key, watch->prefix))
-            return true;
-    }
-    return false;
-}
-
-static void add_to_tell(struct kv_ring *ring, struct kv_watch *watch)
-{
-    if (watch->to_tell)
-        return;
-    watch->to_tell = true;
-    watch->next_to_tell = ring->to_tell;
-    ring->to_tell = watch;
-}
-
-static void remove_to_tell(struct kv_ring *ring, struct kv_watch *watch)
-{
-    struct kv_watch **link = &ring->to_tell;
-
-    if (!watch->to_tell)
-        return;
-    while (*link != watch)
-        link = &(*link)->next_to_tell;
-    *link = watch->next_to_tell;
-    watch->to_tell = false;
-}
-
-void kv_ring_init(struct kv_ring *ring, uint64_t head, size_t max_bytes)
-{
-    (void)pthread_mutex_init(&ring->lock, NULL);
-    (void)pthread_cond_init(&ring->told, NULL);
-    ring->head = ring->base = head;
-    ring->max_bytes = max_bytes;
-}
-
-void kv_ring_release(struct kv_ring *ring)
-{
-    assert(!ring->watches);
-    clear(ring);
-    free(ring->entries);
-    (void)pthread_cond_destroy(&ring->told);
-    (void)pthread_mutex_destroy(&ring->lock);
-}
-
-void kv_ring_publish(struct kv_ring *ring, struct kv_entry **entries, size_t len)
-{
-    (void)pthread_mutex_lock(&ring->lock);
-    for (struct kv_watch *watch = ring->watches; watch; watch = watch->next) {
+    (void)pthread_mutex_lock(&watches->lock);
+    for (struct kv_watch *watch = watches->first; watch; watch = watch->next) {
         /* One that has taken everything stays so while others write, and is not behind the history
          * when its first event comes. */
-        if (!watch->waits)
+        if (!watch->waits || watch->cursor >= revision)
             continue;
-        if (concerns(watch, entries, len)) {
+        if (str_has_prefix(key, watch->prefix)) {
             watch->waits = false;
-            add_to_tell(ring, watch);
-        } else if (watch->cursor < ring->head + len) {
-            watch->cursor = ring->head + len;
+            watch->to_tell = true;
+        } else {
+            watch->cursor = revision;
         }
     }
-    if (entries && ring->watches) {
-        for (size_t i = 0; i < len; i++)
-            add(ring, entries[i]);
-    } else {
-        clear(ring);
-        ring->head += len;
-        ring->base = ring->head;
-        for (size_t i = 0; entries && i < len; i++)
-            kv_entry_unref(entries[i]);
-    }
-    (void)pthread_mutex_unlock(&ring->lock);
+    watches->head = revision;
+    (void)pthread_mutex_unlock(&watches->lock);
 }
 
-/* The next one that is to be told; it is not closed until `told` of it. */
-static struct kv_watch *take_to_tell(struct kv_ring *ring)
+/* A watch that is being told stays in the list: its close waits. */
+void kv_watches_notify(struct kv_watches *watches)
 {
-    (void)pthread_mutex_lock(&ring->lock);
-    struct kv_watch *watch = ring->to_tell;
-    if (watch) {
-        remove_to_tell(ring, watch);
+    (void)pthread_mutex_lock(&watches->lock);
+    for (struct kv_watch *watch = watches->first; watch; watch = watch->next) {
+        if (!watch->to_tell)
+            continue;
+        watch->to_tell = false;
         watch->telling = true;
-    }
-    (void)pthread_mutex_unlock(&ring->lock);
-    return watch;
-}
-
-void kv_ring_notify(struct kv_ring *ring)
-{
-    struct kv_watch *watch;
-
-    while ((watch = take_to_tell(ring))) {
+        (void)pthread_mutex_unlock(&watches->lock);
         if (watch->notify)
             watch->notify(watch->ctx);
-        (void)pthread_mutex_lock(&ring->lock);
+        (void)pthread_mutex_lock(&watches->lock);
         watch->telling = false;
-        (void)pthread_cond_broadcast(&ring->told);
-        (void)pthread_mutex_unlock(&ring->lock);
+        (void)pthread_cond_broadcast(&watches->told);
     }
+    (void)pthread_mutex_unlock(&watches->lock);
 }
 
 uint64_t kv_revision(struct kv *kv)
 {
-    (void)pthread_mutex_lock(&kv->ring.lock);
-    uint64_t head = kv->ring.head;
-    (void)pthread_mutex_unlock(&kv->ring.lock);
+    (void)pthread_mutex_lock(&kv->watches.lock);
+    uint64_t head = kv->watches.head;
+    (void)pthread_mutex_unlock(&kv->watches.lock);
     return head;
-}
-
-/* --- what watches do with it --- */
-
-static void ring_join(struct kv_ring *ring, struct kv_watch *watch)
-{
-    (void)pthread_mutex_lock(&ring->lock);
-    if (!ring->entries)
-        ring->entries = xcalloc(KV_RING_ENTRIES, sizeof(struct kv_entry *));
-    watch->next = ring->watches;
-    ring->watches = watch;
-    atomic_store(&ring->watched, true);
-    (void)pthread_mutex_unlock(&ring->lock);
-}
-
-static void ring_leave(struct kv_ring *ring, struct kv_watch *watch)
-{
-    (void)pthread_mutex_lock(&ring->lock);
-    while (watch->telling)
-        (void)pthread_cond_wait(&ring->told, &ring->lock);
-    struct kv_watch **link = &ring->watches;
-    while (*link != watch)
-        link = &(*link)->next;
-    *link = watch->next;
-    remove_to_tell(ring, watch);
-    if (!ring->watches) {
-        atomic_store(&ring->watched, false);
-        clear(ring);
-        ring->base = ring->head;
-        free(ring->entries);
-        ring->entries = NULL;
-    }
-    (void)pthread_mutex_unlock(&ring->lock);
-}
-
-static enum kv_ring_answer ring_next(struct kv_ring *ring, struct kv_watch *watch,
-                                     struct kv_entry **ret)
-{
-    enum kv_ring_answer answer = KV_RING_NOTHING;
-
-    (void)pthread_mutex_lock(&ring->lock);
-    if (watch->cursor < ring->base)
-        answer = KV_RING_BEHIND;
-    while (watch->cursor < ring->head && answer == KV_RING_NOTHING) {
-        struct kv_entry *entry = *slot_of(ring, ++watch->cursor);
-        if (str_has_prefix(entry->event.value.key, watch->prefix)) {
-            atomic_fetch_add(&entry->references, 1);
-            *ret = entry;
-            answer = KV_RING_EVENT;
-        }
-    }
-    watch->waits = answer == KV_RING_NOTHING;
-    (void)pthread_mutex_unlock(&ring->lock);
-    return answer;
-}
-
-static uint64_t ring_cursor(struct kv_ring *ring, struct kv_watch *watch)
-{
-    (void)pthread_mutex_lock(&ring->lock);
-    uint64_t cursor = watch->cursor;
-    (void)pthread_mutex_unlock(&ring->lock);
-    return cursor;
-}
-
-static void ring_set_cursor(struct kv_ring *ring, struct kv_watch *watch, uint64_t cursor)
-{
-    (void)pthread_mutex_lock(&ring->lock);
-    watch->cursor = cursor;
-    (void)pthread_mutex_unlock(&ring->lock);
 }
 
 /* --- watches --- */
@@ -320,7 +104,10 @@ int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, kv_noti
     watch->notify = notify;
     watch->ctx = ctx;
     watch->cursor = after_revision;
-    ring_join(&kv->ring, watch);
+    (void)pthread_mutex_lock(&kv->watches.lock);
+    watch->next = kv->watches.first;
+    kv->watches.first = watch;
+    (void)pthread_mutex_unlock(&kv->watches.lock);
     *ret = watch;
     return 0;
 }
@@ -329,136 +116,112 @@ void kv_watch_close(struct kv_watch *watch)
 {
     if (!watch)
         return;
-    ring_leave(&watch->kv->ring, watch);
-    while (watch->first < watch->len)
-        kv_entry_unref(watch->pending[watch->first++]);
+    struct kv_watches *watches = &watch->kv->watches;
+    struct kv_watch **link = &watches->first;
+    (void)pthread_mutex_lock(&watches->lock);
+    while (watch->telling)
+        (void)pthread_cond_wait(&watches->told, &watches->lock);
+    while (*link != watch)
+        link = &(*link)->next;
+    *link = watch->next;
+    (void)pthread_mutex_unlock(&watches->lock);
     free(watch->prefix);
     free(watch);
 }
 
 uint64_t kv_watch_progress(struct kv_watch *watch)
 {
-    if (watch->first < watch->len)
-        return watch->pending[watch->first]->event.value.revision - 1;
-    return ring_cursor(&watch->kv->ring, watch);
+    struct kv_watches *watches = &watch->kv->watches;
+    (void)pthread_mutex_lock(&watches->lock);
+    uint64_t cursor = watch->cursor;
+    (void)pthread_mutex_unlock(&watches->lock);
+    return cursor;
 }
 
-/* --- from the file --- */
-
-static int read_event(struct kv_connection *connection, uint64_t revision, uint64_t previous,
-                      struct kv_entry **ret, struct error *err)
+/* Whether there is something behind the cursor; if not, the watch waits from now on. */
+static bool has_more(struct kv_watch *watch)
 {
-    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
-    struct kv_row row, old;
+    struct kv_watches *watches = &watch->kv->watches;
+    (void)pthread_mutex_lock(&watches->lock);
+    watch->waits = watch->cursor >= watches->head;
+    bool more = !watch->waits;
+    (void)pthread_mutex_unlock(&watches->lock);
+    return more;
+}
 
-    int r = kv_row_find(connection, revision, &statement, &row, err);
+static void set_cursor(struct kv_watch *watch, uint64_t cursor)
+{
+    struct kv_watches *watches = &watch->kv->watches;
+    (void)pthread_mutex_lock(&watches->lock);
+    watch->cursor = cursor;
+    (void)pthread_mutex_unlock(&watches->lock);
+}
+
+/* --- events, from the file --- */
+
+static int read_event(struct kv_connection *connection, struct arena *arena, uint64_t revision,
+                      uint64_t previous, struct kv_event *ret, struct error *err)
+{
+    struct kv_event event = { .type = KV_PUT };
+
+    int r = kv_value_read(connection, arena, revision, &event.value, err);
+    if (r == 0 && previous)
+        r = kv_value_read(connection, arena, previous, &event.previous, err);
     if (r < 0)
         return r;
-    if (!previous) {
-        *ret = kv_entry_create(&row, NULL);
-        return 0;
-    }
-
-    /* One statement stands at one row: what the first one says is kept meanwhile. */
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    row.key = arena_strndup(arena, row.key, row.key_len);
-    row.text = arena_strndup(arena, row.text, row.len);
-    (void)sqlite3_reset(statement);
-    r = kv_row_find(connection, previous, &statement, &old, err);
-    if (r < 0)
-        return r;
-    *ret = kv_entry_create(&row, &old);
+    if (!event.value.text)
+        event.type = KV_DELETE;
+    *ret = event;
     return 0;
 }
 
-/* One of the rows that the statement goes through, if it is for this watch. */
-static int take_row(struct kv_watch *watch, struct kv_connection *connection,
-                    sqlite3_stmt *statement, size_t *bytes, struct error *err)
+/* 1: an event; 0: there is none among those that were looked at. *cursor goes on to these. */
+static int find_event(const struct kv_watch *watch, const struct kv_snapshot *snapshot,
+                      struct arena *arena, uint64_t *cursor, struct kv_event *ret,
+                      struct error *err)
 {
-    const char *key = (const char *)sqlite3_column_text(statement, 5);
-
-    if (!key || !str_has_prefix(key, watch->prefix))
-        return 0;
-    struct kv_entry *entry;
-    int r = read_event(connection, kv_column_number(statement, 0), kv_column_number(statement, 1),
-                       &entry, err);
-    if (r < 0)
-        return r;
-    watch->pending[watch->len++] = entry;
-    *bytes += entry->bytes;
-    return 0;
-}
-
-/* Events behind *cursor, which goes on to what was looked at. */
-static int read_events(struct kv_watch *watch, const struct kv_snapshot *snapshot, uint64_t *cursor,
-                       struct error *err)
-{
-    struct kv_connection *connection = snapshot->connection;
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
-    size_t bytes = 0;
 
     if (*cursor < snapshot->compacted)
         return too_old(*cursor, snapshot->compacted, err);
-    int r = kv_prepare(connection, KV_LATER, &statement, err);
+    int r = kv_prepare(snapshot->connection, KV_LATER, &statement, err);
     if (r < 0)
         return r;
     (void)kv_bind_number(statement, 1, *cursor);
     (void)kv_bind_number(statement, 2, WATCH_REVISIONS);
-    watch->first = watch->len = 0;
-    while (watch->len < WATCH_EVENTS && bytes < WATCH_BYTES) {
-        r = kv_step(connection, statement, "watch", err);
-        if (r <= 0)
-            return r;
-        r = take_row(watch, connection, statement, &bytes, err);
-        if (r < 0)
-            return r;
-        *cursor = kv_column_number(statement, 0);
-    }
-    return 0;
-}
+    while ((r = kv_step(snapshot->connection, statement, "watch", err)) > 0) {
+        uint64_t revision = kv_column_number(statement, 0);
+        const char *key = (const char *)sqlite3_column_text(statement, 2);
 
-static int catch_up(struct kv_watch *watch, struct error *err)
-{
-    struct kv *kv = watch->kv;
-    uint64_t cursor = ring_cursor(&kv->ring, watch);
-    struct kv_snapshot snapshot;
-
-    int r = kv_snapshot_begin(kv, &snapshot, err);
-    if (r < 0)
-        return r;
-    r = kv_health_note(kv, read_events(watch, &snapshot, &cursor, err), err);
-    kv_snapshot_end(kv, &snapshot);
-    /* What was read before an error is given first; the error comes again. */
-    ring_set_cursor(&kv->ring, watch, cursor);
-    return watch->first < watch->len ? 0 : r;
-}
-
-/* 1: the next one, whose reference is the caller's; 0: none now. */
-static int take_next(struct kv_watch *watch, struct kv_entry **ret, struct error *err)
-{
-    for (;;) {
-        if (watch->first < watch->len) {
-            *ret = watch->pending[watch->first++];
+        if (key && str_has_prefix(key, watch->prefix)) {
+            r = read_event(snapshot->connection, arena, revision, kv_column_number(statement, 1),
+                           ret, err);
+            if (r < 0)
+                return r;
+            *cursor = revision;
             return 1;
         }
-        enum kv_ring_answer answer = ring_next(&watch->kv->ring, watch, ret);
-        if (answer != KV_RING_BEHIND)
-            return answer == KV_RING_EVENT;
-        int r = catch_up(watch, err);
-        if (r < 0)
-            return r;
+        *cursor = revision;
     }
+    return r;
 }
 
 int kv_watch_next(struct kv_watch *watch, struct arena *arena, struct kv_event *ret,
                   struct error *err)
 {
-    struct kv_entry *entry = NULL;
+    struct kv *kv = watch->kv;
+    int r = 0;
 
-    int r = take_next(watch, &entry, err);
-    if (r <= 0)
-        return r;
-    (void)arena_own(arena, entry, kv_entry_unref);
-    *ret = entry->event;
-    return 1;
+    while (r == 0 && has_more(watch)) {
+        uint64_t cursor = kv_watch_progress(watch);
+        struct kv_snapshot snapshot;
+
+        r = kv_snapshot_begin(kv, &snapshot, err);
+        if (r < 0)
+            return r;
+        r = kv_health_note(kv, find_event(watch, &snapshot, arena, &cursor, ret, err), err);
+        kv_snapshot_end(kv, &snapshot);
+        set_cursor(watch, cursor);
+    }
+    return r;
 }

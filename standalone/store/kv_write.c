@@ -26,112 +26,70 @@ static struct metric COMMITS = {
 };
 
 struct kv_write { /* of who waits for it */
-    struct kv_write *next;
-    struct kv_change *change;
-    bool done;
-    pthread_cond_t *changed; /* done, of the last one of those that are waited for together */
-};
-
-/* What a transaction makes, until it is on the disk. */
-struct group {
-    struct kv_write *first;
-    struct kv_point head;
-    bool watched;
-    struct kv_entry *entries[MAX_GROUP];
+    const char *key;
+    const char *text; /* NULL: delete */
     size_t len;
+    uint64_t expected;
+    const struct kv_guard *guard; /* NULL: none */
+    int r;
+    uint64_t revision; /* of the write, when r is 0 */
+    struct error err;  /* if r is not 0 */
+    struct kv_write *next;
+    bool done;
+    pthread_cond_t changed; /* done */
 };
 
 /* --- who writes --- */
 
-static int check_change(const struct kv_change *change, struct error *err)
+static int check_write(const struct kv_write *write, struct error *err)
 {
-    size_t len = strlen(change->key);
+    size_t len = strlen(write->key);
 
     if (len == 0 || len > KV_MAX_KEY)
         return error_set(err, ERROR_INVALID, "a key has 1 to %d bytes, this one %zu", KV_MAX_KEY,
                          len);
-    for (const char *byte = change->key; *byte; byte++) {
+    for (const char *byte = write->key; *byte; byte++) {
         if ((unsigned char)*byte < 0x20 || (unsigned char)*byte == 0xff)
             return error_set(err, ERROR_INVALID, "key '%s' has a byte that is not text",
-                             change->key);
+                             write->key);
     }
-    if (change->len > KV_MAX_TEXT)
+    if (write->len > KV_MAX_TEXT)
         return error_set(err, ERROR_TOO_LARGE, "'%s' has %zu bytes, at most %u are stored",
-                         change->key, change->len, KV_MAX_TEXT);
+                         write->key, write->len, KV_MAX_TEXT);
     return 0;
 }
 
-/* Until all are done: they are written in their order. */
-static void submit(struct kv *kv, struct kv_write *writes, size_t len)
+/* Until it is done. */
+static void submit(struct kv *kv, struct kv_write *write)
 {
     struct kv_queue *queue = &kv->queue;
-    struct kv_write *last = &writes[len - 1];
-    pthread_cond_t changed;
 
-    (void)pthread_cond_init(&changed, NULL);
-    last->changed = &changed;
+    (void)pthread_cond_init(&write->changed, NULL);
     (void)pthread_mutex_lock(&queue->lock);
     assert(!queue->stopping);
     if (queue->last)
-        queue->last->next = writes;
+        queue->last->next = write;
     else
-        queue->first = writes;
-    queue->last = last;
+        queue->first = write;
+    queue->last = write;
     (void)pthread_cond_signal(&queue->changed);
-    while (!last->done)
-        (void)pthread_cond_wait(&changed, &queue->lock);
+    while (!write->done)
+        (void)pthread_cond_wait(&write->changed, &queue->lock);
     (void)pthread_mutex_unlock(&queue->lock);
-    (void)pthread_cond_destroy(&changed);
+    (void)pthread_cond_destroy(&write->changed);
 }
 
-/* Links those that may be written; how many there are. */
-static size_t link_writes(struct kv_write *writes, struct kv_change *changes, size_t len)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        changes[i].r = check_change(&changes[i], &changes[i].err);
-        if (changes[i].r < 0)
-            continue;
-        writes[count] = (struct kv_write){ .change = &changes[i] };
-        if (count)
-            writes[count - 1].next = &writes[count];
-        count++;
-    }
-    return count;
-}
-
-static void write_linked(struct kv *kv, struct kv_write *writes, struct kv_change *changes,
-                         size_t len)
-{
-    size_t count = link_writes(writes, changes, len);
-
-    if (count)
-        submit(kv, writes, count);
-}
-
-void kv_write_all(struct kv *kv, struct kv_change *changes, size_t len)
-{
-    struct kv_write *writes = xcalloc(len, sizeof(*writes));
-
-    write_linked(kv, writes, changes, len);
-    free(writes);
-}
-
-static int write_one(struct kv *kv, struct kv_change *change, uint64_t *ret_revision,
+static int write_one(struct kv *kv, struct kv_write *write, uint64_t *ret_revision,
                      struct error *err)
 {
-    struct kv_write write;
-
-    write_linked(kv, &write, change, 1);
-    if (change->r < 0) {
-        if (err)
-            *err = change->err;
-        return change->r;
-    }
-    if (ret_revision)
-        *ret_revision = change->revision;
-    return 0;
+    write->r = check_write(write, &write->err);
+    if (write->r == 0)
+        submit(kv, write);
+    if (write->r < 0 && err)
+        *err = write->err;
+    if (write->r == 0 && ret_revision)
+        *ret_revision = write->revision;
+    return write->r;
 }
 
 int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
@@ -143,19 +101,19 @@ int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_
 int kv_put_guarded(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
                    const struct kv_guard *guard, uint64_t *ret_revision, struct error *err)
 {
-    struct kv_change change = {
+    struct kv_write write = {
         .key = key, .text = text, .len = len, .expected = expected, .guard = guard
     };
 
-    return write_one(kv, &change, ret_revision, err);
+    return write_one(kv, &write, ret_revision, err);
 }
 
 int kv_delete(struct kv *kv, const char *key, uint64_t expected, uint64_t *ret_revision,
               struct error *err)
 {
-    struct kv_change change = { .key = key, .expected = expected };
+    struct kv_write write = { .key = key, .expected = expected };
 
-    return write_one(kv, &change, ret_revision, err);
+    return write_one(kv, &write, ret_revision, err);
 }
 
 /* --- the writing thread --- */
@@ -164,10 +122,10 @@ static struct kv_write *take_group(struct kv *kv)
 {
     struct kv_queue *queue = &kv->queue;
     struct kv_write *first = queue->first, *last = first;
-    size_t bytes = first ? first->change->len : 0;
+    size_t bytes = first ? first->len : 0;
 
     for (size_t n = 1; last && last->next && n < MAX_GROUP; n++) {
-        bytes += last->next->change->len;
+        bytes += last->next->len;
         if (bytes > MAX_GROUP_BYTES)
             break;
         last = last->next;
@@ -182,22 +140,21 @@ static struct kv_write *take_group(struct kv *kv)
 }
 
 /* 0: as expected. */
-static int check_expected(const struct kv_change *change, uint64_t present, struct error *err)
+static int check_expected(const struct kv_write *write, uint64_t present, struct error *err)
 {
-    bool is_put = change->text != NULL;
+    bool is_put = write->text != NULL;
 
-    if (change->expected == KV_ANY)
-        return present || is_put
-                   ? 0
-                   : error_set(err, ERROR_NOT_FOUND, "'%s' is not there", change->key);
-    if (change->expected == 0 && present && is_put)
-        return error_set(err, ERROR_EXISTS, "'%s' exists already", change->key);
-    if (!present && (change->expected || !is_put))
-        return error_set(err, ERROR_NOT_FOUND, "'%s' is not there", change->key);
-    if (change->expected != present)
+    if (write->expected == KV_ANY)
+        return present || is_put ? 0
+                                 : error_set(err, ERROR_NOT_FOUND, "'%s' is not there", write->key);
+    if (write->expected == 0 && present && is_put)
+        return error_set(err, ERROR_EXISTS, "'%s' exists already", write->key);
+    if (!present && (write->expected || !is_put))
+        return error_set(err, ERROR_NOT_FOUND, "'%s' is not there", write->key);
+    if (write->expected != present)
         return error_set(err, ERROR_CONFLICT,
                          "'%s' has changed: it is at revision %" PRIu64 ", not %" PRIu64,
-                         change->key, present, change->expected);
+                         write->key, present, write->expected);
     return 0;
 }
 
@@ -221,54 +178,37 @@ static int insert(struct kv *kv, const struct kv_row *row, const struct kv_point
     return kv_step(&kv->writer, statement, "write to", err);
 }
 
-/* The revision that the key is at; 0: it is not there. */
-static int find_present(struct kv *kv, const char *key, uint64_t *ret, struct error *err)
+/* What the transaction has written so far counts. 0: as it must be, or write->r says that it is not. */
+static int check_guard(struct kv *kv, struct kv_write *write, struct error *err)
 {
-    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
-
-    int r = kv_prepare(&kv->writer, KV_NEWEST, &statement, err);
-    if (r < 0)
-        return r;
-    (void)kv_bind_text(statement, 1, key, strlen(key));
-    (void)kv_bind_number(statement, 2, INT64_MAX);
-    r = kv_step(&kv->writer, statement, "read", err);
-    if (r < 0)
-        return r;
-    *ret = r > 0 && !sqlite3_column_int(statement, 1) ? kv_column_number(statement, 0) : 0;
-    return 0;
-}
-
-/* What the transaction has written so far counts. 0: as it must be, or change->r says that it is not. */
-static int check_guard(struct kv *kv, struct kv_change *change, struct error *err)
-{
-    const struct kv_guard *guard = change->guard;
+    const struct kv_guard *guard = write->guard;
     uint64_t present = 0;
 
     if (!guard)
         return 0;
-    int r = find_present(kv, guard->key, &present, err);
+    int r = kv_find_newest(&kv->writer, guard->key, INT64_MAX, &present, err);
     if (r == 0 && present != guard->revision)
-        change->r = error_set(&change->err, ERROR_GONE,
-                              "'%s' was written under '%s' at revision %" PRIu64
-                              ", which is at %" PRIu64 " now",
-                              change->key, guard->key, guard->revision, present);
+        write->r = error_set(&write->err, ERROR_GONE,
+                             "'%s' was written under '%s' at revision %" PRIu64
+                             ", which is at %" PRIu64 " now",
+                             write->key, guard->key, guard->revision, present);
     return r;
 }
 
-/* 0: written, or refused for what is there (change->r); less: the transaction cannot go on. */
-static int apply(struct kv *kv, struct group *group, struct kv_change *change, struct error *err)
+/* 0: written, and *head is it; or refused for what is there (write->r). Less: the transaction cannot go on. */
+static int apply(struct kv *kv, struct kv_write *write, struct kv_point *head, struct error *err)
 {
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
     struct kv_row old = { 0 };
 
-    int r = find_present(kv, change->key, &old.revision, err);
+    int r = kv_find_newest(&kv->writer, write->key, INT64_MAX, &old.revision, err);
     if (r == 0)
-        r = check_guard(kv, change, err);
+        r = check_guard(kv, write, err);
     if (r < 0)
         return r;
-    if (change->r == 0)
-        change->r = check_expected(change, old.revision, &change->err);
-    if (change->r < 0)
+    if (write->r == 0)
+        write->r = check_expected(write, old.revision, &write->err);
+    if (write->r < 0)
         return 0;
     if (old.revision) {
         r = kv_row_find(&kv->writer, old.revision, &statement, &old, err);
@@ -276,37 +216,35 @@ static int apply(struct kv *kv, struct group *group, struct kv_change *change, s
             return r;
     }
 
-    struct kv_point head = { .revision = group->head.revision + 1,
-                             .weight = group->head.weight + KV_ROW_WEIGHT + old.len };
+    struct kv_point next = { .revision = head->revision + 1,
+                             .weight = head->weight + KV_ROW_WEIGHT + old.len };
     struct kv_row row = {
-        .revision = head.revision,
-        .created = old.revision ? old.created : head.revision,
+        .revision = next.revision,
+        .created = old.revision ? old.created : next.revision,
         .previous = old.revision,
-        .deleted = !change->text,
-        .key = change->key,
-        .key_len = strlen(change->key),
-        .text = change->text ? change->text : "",
-        .len = change->len,
+        .deleted = !write->text,
+        .key = write->key,
+        .key_len = strlen(write->key),
+        .text = write->text ? write->text : "",
+        .len = write->len,
     };
-    r = insert(kv, &row, &head, err);
+    r = insert(kv, &row, &next, err);
     if (r < 0)
         return r;
-    if (group->watched)
-        group->entries[group->len] = kv_entry_create(&row, old.revision ? &old : NULL);
-    group->len++;
-    group->head = head;
-    change->revision = row.revision;
+    *head = next;
+    write->revision = row.revision;
     return 0;
 }
 
-static int apply_all(struct kv *kv, struct group *group, struct error *err)
+static int apply_all(struct kv *kv, struct kv_write *first, struct kv_point *head,
+                     struct error *err)
 {
     int r = kv_renew_writer(kv, err);
 
     if (r == 0)
         r = kv_run(&kv->writer, KV_BEGIN_WRITE, err);
-    for (struct kv_write *write = group->first; r == 0 && write; write = write->next)
-        r = apply(kv, group, write->change, err);
+    for (struct kv_write *write = first; r == 0 && write; write = write->next)
+        r = apply(kv, write, head, err);
     if (r < 0)
         return r;
 
@@ -317,17 +255,12 @@ static int apply_all(struct kv *kv, struct group *group, struct error *err)
 }
 
 /* Nothing of it is there. */
-static void give_up(struct kv *kv, struct group *group, const struct error *why)
+static void give_up(struct kv *kv, struct kv_write *first, const struct error *why)
 {
-    struct error ignored;
-
-    if (!sqlite3_get_autocommit(kv->writer.db))
-        (void)!kv_run(&kv->writer, KV_ROLLBACK, &ignored);
-    for (size_t i = 0; group->watched && i < group->len; i++)
-        kv_entry_unref(group->entries[i]);
-    for (struct kv_write *write = group->first; write; write = write->next) {
-        write->change->r = -(int)why->code;
-        write->change->err = *why;
+    (void)kv_roll_back(&kv->writer);
+    for (struct kv_write *write = first; write; write = write->next) {
+        write->r = -(int)why->code;
+        write->err = *why;
     }
     if (why->code == ERROR_INTERNAL)
         (void)kv_health_note(kv, -ERROR_INTERNAL, why);
@@ -339,32 +272,30 @@ static void answer(struct kv *kv, struct kv_write *first)
     (void)pthread_mutex_lock(&kv->queue.lock);
     while (first) {
         struct kv_write *write = first;
-        first = write->next; /* it is gone once the last of its like is done */
+        first = write->next; /* it is gone once it is done */
         write->done = true;
-        if (write->changed)
-            (void)pthread_cond_signal(write->changed);
+        (void)pthread_cond_signal(&write->changed);
     }
     (void)pthread_mutex_unlock(&kv->queue.lock);
 }
 
 static void write_group(struct kv *kv, struct kv_write *first)
 {
-    struct group group = { .first = first,
-                           .head = kv->history.head,
-                           .watched = atomic_load(&kv->ring.watched) };
+    struct kv_point head = kv->history.head;
     struct error err = { 0 };
 
-    if (apply_all(kv, &group, &err) < 0) {
-        give_up(kv, &group, &err);
-    } else {
-        kv->history.head = group.head;
-        if (group.len)
-            kv_mark_write(kv, group.head.revision);
-        if (group.len)
-            kv_ring_publish(&kv->ring, group.watched ? group.entries : NULL, group.len);
+    if (apply_all(kv, first, &head, &err) < 0) {
+        give_up(kv, first, &err);
+    } else if (head.revision > kv->history.head.revision) {
+        kv->history.head = head;
+        kv_mark_write(kv, head.revision);
+        for (const struct kv_write *write = first; write; write = write->next) {
+            if (write->r == 0)
+                kv_watches_publish(&kv->watches, write->revision, write->key);
+        }
     }
     answer(kv, first);
-    kv_ring_notify(&kv->ring);
+    kv_watches_notify(&kv->watches);
 }
 
 static struct kv_write *wait_for_group(struct kv *kv)

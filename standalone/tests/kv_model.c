@@ -32,20 +32,6 @@ uint64_t kv_model_find(const struct kv_model *model, const char *key, uint64_t r
     return 0;
 }
 
-uint64_t kv_model_created(const struct kv_model *model, const char *key, uint64_t revision)
-{
-    uint64_t created = revision;
-
-    for (; revision > 1; revision--) {
-        if (!str_equal(model->writes[revision].key, key))
-            continue;
-        if (!model->writes[revision].text)
-            break;
-        created = revision;
-    }
-    return created;
-}
-
 uint64_t kv_model_next(const struct kv_model *model, const char *prefix, uint64_t revision)
 {
     while (++revision <= model->head) {
@@ -63,7 +49,6 @@ void kv_model_check_value(const struct kv_model *model, const struct kv_value *v
     ck_assert_uint_eq(value->revision, revision);
     ck_assert_str_eq(value->key, write->key);
     ck_assert_str_eq(value->text, write->text);
-    ck_assert_uint_eq(value->created, kv_model_created(model, write->key, revision));
 }
 
 void kv_model_check_event(const struct kv_model *model, const struct kv_event *event,

@@ -20,7 +20,6 @@ void kv_model_set(struct kv_model *model, uint64_t revision, const char *key, co
 
 /* The revision of the key at `revision`; 0: it is not there. */
 uint64_t kv_model_find(const struct kv_model *model, const char *key, uint64_t revision);
-uint64_t kv_model_created(const struct kv_model *model, const char *key, uint64_t revision);
 /* The first write after `revision` with the prefix; 0: none. */
 uint64_t kv_model_next(const struct kv_model *model, const char *prefix, uint64_t revision);
 

@@ -12,7 +12,6 @@
 /* In all more than a list reads at once, and more than any connection has in memory. */
 #define LARGE ((size_t)300 << 10)
 #define MANY 10
-/* More than the ring of the newest events holds. */
 #define EVENTS 15
 
 static atomic_int answered; /* reads that are, until they fail */

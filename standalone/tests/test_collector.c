@@ -30,8 +30,7 @@
 /* More than two pages; the last name is d999. */
 #define EVENTS_LEN 1100
 
-/* One is more than a connection has in memory, two more than a page of the first look at the store, all more than
- * the ring of events. */
+/* One is more than a connection has in memory, two more than a page of the first look at the store. */
 #define LARGE ((size_t)600 << 10)
 #define MANY 10
 #define NOTE ((size_t)200 << 10)

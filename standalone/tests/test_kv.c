@@ -70,53 +70,6 @@ TEST(a_write_needs_the_revision_that_it_expects)
     ck_assert_str_eq(kv_fixture_get(&fixture, "/a", 0), "four");
 }
 
-TEST(of_writes_together_each_stands_alone)
-{
-    uint64_t first = kv_fixture_put(&fixture, "/a", "one", 0);
-    const struct kv_guard gone = { "/guard", 7 };
-    struct kv_change changes[] = {
-        { .key = "/b", .text = "new", .len = 3 },
-        { .key = "/a", .text = "x", .len = 1, .expected = first + 7 },
-        { .key = "/c", .expected = KV_ANY },
-        { .key = "", .text = "x", .len = 1 },
-        { .key = "/d", .text = "x", .len = 1, .guard = &gone },
-        { .key = "/a", .expected = first },
-        { .key = "/a", .text = "two", .len = 3 },
-    };
-    static const int RESULTS[] = {
-        0, -ERROR_CONFLICT, -ERROR_NOT_FOUND, -ERROR_INVALID, -ERROR_GONE, 0, 0
-    };
-
-    kv_write_all(fixture.kv, changes, ARRAY_LEN(changes));
-    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
-        ck_assert_int_eq(changes[i].r, RESULTS[i]);
-        ck_assert_int_eq(-(int)changes[i].err.code, RESULTS[i]);
-    }
-    ck_assert_uint_eq(changes[0].revision, first + 1);
-    ck_assert_uint_eq(changes[5].revision, first + 2);
-    ck_assert_uint_eq(changes[6].revision, first + 3);
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=two /b=new");
-    kv_write_all(fixture.kv, changes, 0);
-    ck_assert_uint_eq(kv_revision(fixture.kv), first + 3);
-}
-
-/* More than a transaction takes. */
-TEST(any_number_of_writes_may_go_together)
-{
-    struct kv_change *changes = arena_array(fixture.arena, struct kv_change, 1000);
-
-    for (size_t i = 0; i < 1000; i++)
-        changes[i] = (struct kv_change){ .key = arena_printf(fixture.arena, "/%03zu", i),
-                                         .text = "x",
-                                         .len = 1 };
-    kv_write_all(fixture.kv, changes, 1000);
-    for (size_t i = 0; i < 1000; i++) {
-        ck_assert_int_eq(changes[i].r, 0);
-        ck_assert_uint_eq(changes[i].revision, i + 2);
-    }
-    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), 1000);
-}
-
 TEST(a_revision_of_the_future_is_not_there_yet)
 {
     struct kv_range range = { .prefix = "/", .revision = 9 };

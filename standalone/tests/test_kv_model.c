@@ -183,7 +183,6 @@ TEST_TIMES(the_store_agrees_with_a_model_through_random_operations, 6)
                              .random = 0x9e3779b97f4a7c15u + (uint64_t)_i };
 
     fixture.options.history_revisions = _i % 2 ? 60 : 0;
-    fixture.options.ring_bytes = _i % 3 ? 3000 : 0;
     kv_fixture_open(&fixture);
     for (int step = 0; step < STEPS; step++) {
         switch (pick(&player, 8)) {
@@ -313,7 +312,6 @@ TEST_TIMES(writers_at_once_make_one_history_that_watches_and_reads_agree_on, 4)
     static struct follower followers[FOLLOWERS];
     struct kv_model *model = kv_model_create(fixture.arena, WRITERS * WRITES);
 
-    fixture.options.ring_bytes = _i % 2 ? 5000 : 0;
     kv_fixture_open(&fixture);
     for (size_t i = 0; i < FOLLOWERS; i++) {
         followers[i] =

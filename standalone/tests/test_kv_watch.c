@@ -26,9 +26,9 @@ static void expect(struct kv_watch *watch, const char *event)
     ck_assert_str_eq(kv_fixture_next(&fixture, watch), event);
 }
 
-/* Everything that is asked below, of a store in which each event may come from the ring or the file. */
-static void check_events(void)
+TEST(a_watch_gives_what_happens_to_its_prefix)
 {
+    kv_fixture_open(&fixture);
     uint64_t created = kv_fixture_put(&fixture, "/p/a", "1", 0);
     struct kv_watch *all = kv_fixture_watch(&fixture, "", 1);
     struct kv_watch *later = kv_fixture_watch(&fixture, "/p/", created);
@@ -60,19 +60,6 @@ static void check_events(void)
     kv_watch_close(all);
     kv_watch_close(later);
     kv_watch_close(other);
-}
-
-TEST(a_watch_gives_what_happens_to_its_prefix)
-{
-    kv_fixture_open(&fixture);
-    check_events();
-}
-
-TEST(what_is_not_in_memory_comes_from_the_file)
-{
-    fixture.options.ring_bytes = 1;
-    kv_fixture_open(&fixture);
-    check_events();
 }
 
 TEST(a_watch_goes_on_where_another_process_ended)
@@ -111,7 +98,6 @@ TEST(a_watch_behind_the_history_says_gone)
     struct kv_watch *watch = NULL;
 
     fixture.options.history_revisions = 10;
-    fixture.options.ring_bytes = 1;
     kv_fixture_open(&fixture);
     struct kv_watch *slow = kv_fixture_watch(&fixture, "/", 1);
     for (int i = 0; i < 100; i++)
@@ -127,7 +113,6 @@ TEST(a_watch_behind_the_history_says_gone)
 TEST(a_watch_that_has_taken_everything_is_not_gone_when_others_write)
 {
     fixture.options.history_revisions = 10;
-    fixture.options.ring_bytes = 1;
     kv_fixture_open(&fixture);
     struct kv_watch *quiet = kv_fixture_watch(&fixture, "/quiet/", 1);
     expect(quiet, ".");
@@ -181,14 +166,13 @@ TEST(who_waits_is_told_once_and_only_of_its_own)
     ck_assert_uint_eq(atomic_load(&others), 0);
 }
 
-/* More than the ring holds and a step reads, with large texts among them. */
-TEST(nothing_is_missing_or_doubled_between_file_and_ring)
+/* While others are written, with large texts among them. */
+TEST(nothing_is_missing_or_doubled)
 {
     enum { WRITES = 3000 };
     char *large = arena_alloc(fixture.arena, 200001, 1);
 
     memset(large, 'x', 200000);
-    fixture.options.ring_bytes = 60000;
     kv_fixture_open(&fixture);
     struct kv_watch *watch = kv_fixture_watch(&fixture, "/p/", 1);
     size_t seen = 0;
