@@ -1,17 +1,72 @@
 #include "standalone/api/collector.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/alloc.h"
 #include "common/base/cond.h"
 #include "common/base/log.h"
+#include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/base/timeline.h"
 #include "common/runtime/thread.h"
+#include "standalone/api/delete.h"
 #include "standalone/api/stored.h"
+#include "standalone/patch/managed_fields.h"
 #include "standalone/schema/object_meta.h"
 
 #define ALL "/registry/"
+#define NAMESPACE_KEYS "/registry/core/namespaces/" /* prefixes of keys */
+#define EVENT_KEYS "/registry/core/events/"
+
+/* Objects that are read, or deleted, before the events of the store are taken again: so the watch stays within
+ * the history, and what comes meanwhile does not wait for 100,000 dependents of one owner. */
+#define COLLECTOR_BATCH 256
+/* Of a page of the store: objects are large, or many. */
+#define COLLECTOR_PAGE 500
+#define COLLECTOR_PAGE_BYTES ((size_t)1 << 20)
+/* What the collector of a cluster is to managedFields. */
+#define MANAGER "kube-controller-manager"
+/* Owners that are looked at; the rest counts as there. */
+#define MAX_OWNERS 32
+/* An Event is deleted when it was last written this long ago (--event-ttl of kube-apiserver). A restart
+ * of the process begins the time again, as one of etcd does with its leases. */
+#define EVENT_LIFETIME_US (INT64_C(60) * 60 * 1000000)
+
+struct collector {
+    struct api *api;
+    pthread_t thread;
+    struct kv_watch *watch;
+    atomic_size_t looked_at; /* objects */
+
+    pthread_mutex_t lock;   /* of what follows */
+    pthread_cond_t changed; /* the two below */
+    bool woken;
+    atomic_bool stopping;
+
+    /* The thread alone: */
+    bool is_behind; /* the store could not be read */
+    struct map *
+        dependents; /* uid of an owner -> map of the keys of its dependents, with whether it waits for each */
+    struct map *swept; /* uids of the namespaces that are going, and whose content was noted */
+    /* Keys to be looked at. At most a batch of them goes at once; more wait in bulk, whose older part is gone
+     * through from position on: */
+    struct map *todo, *bulk, *going;
+    size_t position;
+    bool is_left;      /* something, in a namespace */
+    struct map *later; /* deletions that failed */
+    int64_t later_ms;  /* the time to look at them again */
+    int64_t events_due_ms;
+    struct timeline *timeline; /* of Events */
+};
+
+enum collector_outcome {
+    COLLECTOR_DONE,
+    COLLECTOR_MORE,  /* to be looked at again when the events of what was done were taken */
+    COLLECTOR_LATER, /* it cannot be done now */
+};
 
 /* Values of maps that are sets; the second one: of a dependent that its owner waits for. */
 static char MARK[1], BLOCKS[1];
@@ -36,8 +91,8 @@ static void collector_note(struct collector *collector, const char *key)
     map_set(collector->todo, key, MARK);
 }
 
-size_t collector_dependents(struct collector *collector, struct arena *arena, const char *uid,
-                            bool blocking, const char *const **ret)
+static size_t collector_dependents(struct collector *collector, struct arena *arena,
+                                   const char *uid, bool blocking, const char *const **ret)
 {
     struct map *set = map_get(collector->dependents, uid);
     const char **keys = arena_array(arena, const char *, COLLECTOR_BATCH);
@@ -72,23 +127,23 @@ static const cJSON *collector_read_if(struct arena *arena, const struct kv_value
     return tree;
 }
 
-const cJSON *collector_owners(const cJSON *object)
+static const cJSON *collector_owners(const cJSON *object)
 {
     return json_path(object, "metadata", "ownerReferences", NULL);
 }
 
-bool collector_blocks(const cJSON *reference)
+static bool collector_blocks(const cJSON *reference)
 {
     return json_bool(json_get(reference, "blockOwnerDeletion"), false);
 }
 
-bool collector_is_waiting(const cJSON *object)
+static bool collector_is_waiting(const cJSON *object)
 {
     return delete_has_begun(object) && delete_has_finalizer(object, FINALIZER_FOREGROUND);
 }
 
-const char *collector_owner_key(const struct collector *collector, struct arena *arena,
-                                const char *ns, const cJSON *reference)
+static const char *collector_owner_key(const struct collector *collector, struct arena *arena,
+                                       const char *ns, const cJSON *reference)
 {
     const struct resource *resource = resources_find_kind(
         collector->api->resources, json_string(json_get(reference, "apiVersion"), ""),
@@ -182,7 +237,7 @@ static void collector_see_event(struct collector *collector, struct arena *arena
     const char *ns = object_meta_text(previous, "namespace");
 
     collector_index_owners(collector, collector_owners(previous), event->value.key, false);
-    map_remove(collector->sweeps, uid);
+    map_remove(collector->swept, uid);
     collector_note_dependents(collector, uid);
     if (*ns)
         collector_note(collector, arena_printf(arena, NAMESPACE_KEYS "%s", ns));
@@ -192,16 +247,20 @@ static void collector_see_event(struct collector *collector, struct arena *arena
 static void collector_forget(struct collector *collector)
 {
     map_destroy(collector->dependents);
-    map_destroy(collector->sweeps);
+    map_destroy(collector->swept);
     collector->dependents = map_create(collector_destroy_set);
-    collector->sweeps = map_create(collector_sweep_destroy);
+    collector->swept = map_create(NULL);
 }
 
-int collector_walk(struct collector *collector, const char *prefix, collector_walk_fn *function,
-                   uint64_t *ret_revision, struct error *err)
+typedef void collector_walk_fn(struct collector *collector, struct arena *arena,
+                               const struct kv_value *value);
+
+/* Calls the function with each object below the prefix, at one revision, or with the first `limit` of them. */
+static int collector_walk(struct collector *collector, const char *prefix, size_t limit,
+                          collector_walk_fn *function, uint64_t *ret_revision, struct error *err)
 {
     struct kv_range range = { .prefix = prefix,
-                              .limit = COLLECTOR_PAGE,
+                              .limit = limit ? limit : COLLECTOR_PAGE,
                               .max_bytes = COLLECTOR_PAGE_BYTES,
                               .uncounted = true };
     struct kv_page page;
@@ -215,14 +274,16 @@ int collector_walk(struct collector *collector, const char *prefix, collector_wa
         r = kv_list(collector->api->kv, arena, &range, &page, err);
         if (r < 0)
             break;
+        atomic_fetch_add(&collector->looked_at, page.len);
         for (size_t i = 0; i < page.len; i++)
             function(collector, arena, &page.items[i]);
         range.revision = page.revision;
         free(after);
         after = page.len ? xstrdup(page.items[page.len - 1].key) : NULL;
-    } while (page.remaining);
+    } while (page.remaining && !limit);
     free(after);
-    *ret_revision = range.revision;
+    if (ret_revision)
+        *ret_revision = range.revision;
     return r;
 }
 
@@ -241,7 +302,7 @@ static int collector_begin_watch(struct collector *collector, struct error *err)
 
     collector_forget(collector);
 
-    int r = collector_walk(collector, ALL, collector_see_first, &revision, err);
+    int r = collector_walk(collector, ALL, 0, collector_see_first, &revision, err);
     if (r < 0)
         return r;
     return kv_watch(collector->api->kv, ALL, revision, collector_on_notify, collector,
@@ -282,37 +343,419 @@ static void collector_take_events(struct collector *collector)
                  ERROR_TEXT(&err), NULL);
 }
 
-/* --- the thread ------------------------------------------------------------------------------- */
+/* --- what is due -------------------------------------------------------------------------------- */
 
-static bool collector_is_stopping(struct collector *collector)
+/* An object as it is stored. */
+struct collector_subject {
+    const char *key;
+    const cJSON *object;
+    uint64_t revision;
+};
+
+static const char *collector_uid(const struct collector_subject *subject)
 {
-    pthread_mutex_lock(&collector->lock);
-
-    bool stopping = collector->stopping;
-
-    pthread_mutex_unlock(&collector->lock);
-    return stopping;
+    return object_meta_text(subject->object, "uid");
 }
+
+/* 1: not there. */
+static int collector_read(struct collector *collector, struct arena *arena, const char *key,
+                          struct collector_subject *ret)
+{
+    struct kv_value value;
+    struct error err;
+    int r = kv_get(collector->api->kv, arena, key, 0, &value, &err);
+
+    atomic_fetch_add(&collector->looked_at, 1);
+    if (r == -ERROR_NOT_FOUND)
+        return 1;
+    if (r == 0)
+        r = json_parse_own(arena, value.text, value.len, &ret->object, &err);
+    ret->key = key;
+    ret->revision = value.revision;
+    return r;
+}
+
+typedef bool collector_judge_fn(const cJSON *object, const char *uid);
+
+/* The judgement of the object of this key; 0 if it is not there, less than 0: it cannot be read. */
+static int collector_judge(struct collector *collector, const char *key, collector_judge_fn *judge,
+                           const char *uid)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct collector_subject subject;
+    int r = collector_read(collector, arena, key, &subject);
+
+    return r == 0 ? judge(subject.object, uid) : r < 0 ? r : 0;
+}
+
+/* The resource of a key "/registry/<group>/<plural>/…": the one that is stored in this form. */
+static const struct resource *collector_resource(struct collector *collector, const char *key)
+{
+    const struct resources *resources = collector->api->resources;
+    const char *rest = key + strlen("/registry/");
+
+    for (size_t i = 0; i < resources_len(resources); i++) {
+        const struct resource *resource = resources_at(resources, i);
+
+        if (str_has_prefix(rest, resource->storage) && rest[strlen(resource->storage)] == '/' &&
+            !resource->to_storage)
+            return resource;
+    }
+    return NULL;
+}
+
+/* The object with this list in metadata, which is left out when it is empty. Written, or deleted if nothing keeps it
+ * any more, if it is still as it was read. */
+static enum collector_outcome collector_write(struct collector *collector, struct arena *arena,
+                                              const struct collector_subject *subject,
+                                              const char *list, const cJSON *items)
+{
+    const struct resource *resource = collector_resource(collector, subject->key);
+    cJSON *object = arena_own(arena, json_copy(subject->object), json_free);
+    uint64_t revision;
+    struct error err;
+    size_t len;
+
+    if (!resource)
+        return COLLECTOR_DONE;
+    json_remove(object_meta_of(object), list);
+    if (json_len(items))
+        json_set_copy(object_meta_of(object), list, items);
+
+    const struct managed_fields_write fields = {
+        .resource = resource,
+        .subresource = "",
+        .manager = MANAGER,
+        .now_us = clock_wall_us(collector->api->clock),
+    };
+
+    managed_fields_update(arena, &fields, subject->object, object);
+
+    const char *text = stored_text(arena, resource, object, &len);
+
+    bool ends = delete_has_begun(object) &&
+                !json_len(json_path(object, "metadata", "finalizers", NULL)) &&
+                !json_len(json_path(object, "spec", "finalizers", NULL));
+    int r = ends ? kv_delete(collector->api->kv, subject->key, subject->revision, &revision, &err)
+                 : kv_put(collector->api->kv, subject->key, text, len, subject->revision, &revision,
+                          &err);
+
+    return r == 0 ? COLLECTOR_DONE : COLLECTOR_LATER;
+}
+
+/* Deletes the object, if it is still the one that was read. policy NULL: as its finalizers say. */
+static enum collector_outcome collector_delete(struct collector *collector, struct arena *arena,
+                                               const struct collector_subject *subject,
+                                               const char *policy)
+{
+    const struct resource *resource = collector_resource(collector, subject->key);
+    const cJSON *object = subject->object;
+
+    const struct delete_options options = { .uid = collector_uid(subject), .policy = policy };
+    struct error err = { 0 };
+    cJSON *after;
+
+    return resource && delete_object(collector->api, arena, resource,
+                                     object_meta_text(object, "namespace"),
+                                     object_meta_text(object, "name"), &options, &after,
+                                     &err) == DELETE_FAILED
+               ? COLLECTOR_LATER
+               : COLLECTOR_DONE;
+}
+
+/* --- objects with owners ---------------------------------------------------------------------- */
+
+/* One owner that is there keeps the object; references to the others go. */
+static enum collector_outcome collector_look_at_owners(struct collector *collector,
+                                                       struct arena *arena,
+                                                       const struct collector_subject *subject)
+{
+    const char *ns = object_meta_text(subject->object, "namespace");
+    cJSON *kept = json_array(arena);
+    size_t len = 0, solid = 0, waiting = 0;
+
+    json_for_each (reference, collector_owners(subject->object)) {
+        const char *key = collector_owner_key(collector, arena, ns, reference);
+        const char *uid = json_string(json_get(reference, "uid"), "");
+        struct collector_subject owner = { .key = key };
+        bool is_known = len++ < MAX_OWNERS && key, is_there, is_waiting;
+
+        if (is_known && collector_read(collector, arena, key, &owner) < 0)
+            return COLLECTOR_LATER;
+        is_there = !is_known || (owner.object && str_equal(collector_uid(&owner), uid));
+        is_waiting = is_known && is_there && collector_is_waiting(owner.object);
+        waiting += is_waiting;
+        solid += is_there && !is_waiting;
+        if (is_there && !is_waiting)
+            json_add(kept, json_copy(reference));
+    }
+    if (solid == len)
+        return COLLECTOR_DONE;
+    if (solid)
+        return collector_write(collector, arena, subject, "ownerReferences", kept);
+    /* Its dependents go before it if its owner waits for all of them. */
+    bool is_owner = map_get(collector->dependents, collector_uid(subject));
+
+    return collector_delete(collector, arena, subject,
+                            waiting && is_owner ? POLICY_FOREGROUND : NULL);
+}
+
+/* --- owners that are being deleted ------------------------------------------------------------- */
+
+static enum collector_outcome collector_remove_finalizer(struct collector *collector,
+                                                         struct arena *arena,
+                                                         const struct collector_subject *subject,
+                                                         const char *name)
+{
+    cJSON *kept = json_array(arena);
+
+    json_for_each (item, json_path(subject->object, "metadata", "finalizers", NULL)) {
+        if (!str_equal(json_string(item, ""), name))
+            json_add_string(kept, json_string(item, ""));
+    }
+    return collector_write(collector, arena, subject, "finalizers", kept);
+}
+
+static bool collector_judge_waited_for(const cJSON *object, const char *uid)
+{
+    json_for_each (reference, collector_owners(object)) {
+        if (collector_blocks(reference) &&
+            str_equal(json_string(json_get(reference, "uid"), ""), uid))
+            return true;
+    }
+    return false;
+}
+
+/* Dependents are looked at on their own: they were noted when their owner began to wait, or when they came. */
+static enum collector_outcome collector_await_dependents(struct collector *collector,
+                                                         struct arena *arena,
+                                                         const struct collector_subject *subject)
+{
+    const char *uid = collector_uid(subject);
+    const char *const *keys;
+    size_t len = collector_dependents(collector, arena, uid, true, &keys);
+
+    for (size_t i = 0; i < len; i++) {
+        int r = collector_judge(collector, keys[i], collector_judge_waited_for, uid);
+
+        if (r)
+            return r < 0 ? COLLECTOR_LATER
+                         : COLLECTOR_DONE; /* the end of the dependent wakes this owner */
+    }
+    if (len == COLLECTOR_BATCH)
+        return COLLECTOR_MORE;
+    return collector_remove_finalizer(collector, arena, subject, FINALIZER_FOREGROUND);
+}
+
+static enum collector_outcome collector_disown(struct collector *collector, const char *key,
+                                               const char *uid)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct collector_subject dependent;
+    cJSON *kept = json_array(arena);
+    int r = collector_read(collector, arena, key, &dependent);
+
+    if (r != 0)
+        return r > 0 ? COLLECTOR_DONE : COLLECTOR_LATER;
+    json_for_each (reference, collector_owners(dependent.object)) {
+        if (!str_equal(json_string(json_get(reference, "uid"), ""), uid))
+            json_add(kept, json_copy(reference));
+    }
+    return json_len(kept) == json_len(collector_owners(dependent.object))
+               ? COLLECTOR_DONE
+               : collector_write(collector, arena, &dependent, "ownerReferences", kept);
+}
+
+static enum collector_outcome collector_orphan_dependents(struct collector *collector,
+                                                          struct arena *arena,
+                                                          const struct collector_subject *subject)
+{
+    const char *uid = collector_uid(subject);
+    const char *const *keys;
+    size_t len = collector_dependents(collector, arena, uid, false, &keys);
+
+    for (size_t i = 0; i < len; i++) {
+        if (collector_disown(collector, keys[i], uid) != COLLECTOR_DONE)
+            return COLLECTOR_LATER;
+    }
+    if (len == COLLECTOR_BATCH)
+        return COLLECTOR_MORE;
+    return collector_remove_finalizer(collector, arena, subject, FINALIZER_ORPHAN);
+}
+
+/* --- namespaces that are being deleted: their content goes, and then they do -------------------------- */
+
+static bool collector_judge_going(const cJSON *object, const char *uid UNUSED)
+{
+    return delete_has_begun(object);
+}
+
+/* 1: the object is in a namespace that goes; less than 0: that cannot be read. */
+static int collector_is_in_going(struct collector *collector, struct arena *arena,
+                                 const struct collector_subject *subject)
+{
+    const char *ns = object_meta_text(subject->object, "namespace");
+
+    return *ns ? collector_judge(collector, arena_printf(arena, NAMESPACE_KEYS "%s", ns),
+                                 collector_judge_going, NULL)
+               : 0;
+}
+
+/* As the namespace controller of a cluster, which takes from objects that are being deleted, too, what makes them
+ * wait for others: two that wait for one another would stay, and the namespace with them. */
+static enum collector_outcome collector_sweep(struct collector *collector, struct arena *arena,
+                                              const struct collector_subject *subject)
+{
+    if (delete_has_begun(subject->object) &&
+        !delete_has_finalizer(subject->object, FINALIZER_ORPHAN) &&
+        !delete_has_finalizer(subject->object, FINALIZER_FOREGROUND))
+        return COLLECTOR_DONE; /* it is kept by another finalizer */
+    return collector_delete(collector, arena, subject, POLICY_BACKGROUND);
+}
+
+static void collector_note_value(struct collector *collector, struct arena *arena UNUSED,
+                                 const struct kv_value *value)
+{
+    collector_note(collector, value->key);
+}
+
+/* Calls the function with objects of the namespace, or with the first of each resource. */
+static int collector_walk_namespace(struct collector *collector, struct arena *arena,
+                                    const char *ns, size_t limit, collector_walk_fn *function)
+{
+    const struct resources *resources = collector->api->resources;
+    int r = 0;
+
+    for (size_t i = 0; r >= 0 && i < resources_len(resources); i++) {
+        const struct resource *resource = resources_at(resources, i);
+
+        if (resource->kind.namespaced && !resource->to_storage)
+            r = collector_walk(collector, stored_key(arena, resource, ns, NULL), limit, function,
+                               NULL, NULL);
+    }
+    return r;
+}
+
+/* What is left, and whether it is on its way: objects with finalizers may stay for long. */
+static void collector_see_left(struct collector *collector, struct arena *arena,
+                               const struct kv_value *value)
+{
+    const cJSON *object;
+
+    collector->is_left = true;
+    if (json_parse_own(arena, value->text, value->len, &object, NULL) == 0 &&
+        !delete_has_begun(object))
+        collector_note(collector, value->key); /* it came behind the sweep */
+}
+
+static enum collector_outcome collector_empty_namespace(struct collector *collector,
+                                                        struct arena *arena,
+                                                        const struct collector_subject *subject)
+{
+    const char *ns = object_meta_text(subject->object, "name"), *uid = collector_uid(subject);
+    uint64_t revision;
+
+    if (!map_get(collector->swept, uid)) {
+        if (collector_walk_namespace(collector, arena, ns, 0, collector_note_value) < 0)
+            return COLLECTOR_LATER;
+        map_set(collector->swept, uid, MARK);
+        return COLLECTOR_MORE;
+    }
+    collector->is_left = false;
+    if (collector_walk_namespace(collector, arena, ns, 1, collector_see_left) < 0)
+        return COLLECTOR_LATER;
+    if (collector->is_left || json_len(json_path(subject->object, "metadata", "finalizers", NULL)))
+        return COLLECTOR_DONE; /* the end of what is left wakes this one */
+    return kv_delete(collector->api->kv, subject->key, subject->revision, &revision, NULL) == 0
+               ? COLLECTOR_DONE
+               : COLLECTOR_LATER;
+}
+
+/* Looks at the object of a key and does what is due. */
+static enum collector_outcome collector_act(struct collector *collector, struct arena *arena,
+                                            const char *key)
+{
+    struct collector_subject subject;
+    int r = collector_read(collector, arena, key, &subject);
+
+    if (r != 0)
+        return r > 0 ? COLLECTOR_DONE : COLLECTOR_LATER;
+    r = collector_is_in_going(collector, arena, &subject);
+    if (r != 0)
+        return r > 0 ? collector_sweep(collector, arena, &subject) : COLLECTOR_LATER;
+    if (!delete_has_begun(subject.object))
+        return collector_look_at_owners(collector, arena, &subject);
+    if (str_has_prefix(key, NAMESPACE_KEYS))
+        return collector_empty_namespace(collector, arena, &subject);
+    /* It is looked at again when its event was taken, and with it those of dependents that came before. */
+    if (subject.revision > kv_watch_progress(collector->watch))
+        return COLLECTOR_DONE;
+    if (delete_has_finalizer(subject.object, FINALIZER_ORPHAN))
+        return collector_orphan_dependents(collector, arena, &subject);
+    if (delete_has_finalizer(subject.object, FINALIZER_FOREGROUND))
+        return collector_await_dependents(collector, arena, &subject);
+    return COLLECTOR_DONE;
+}
+
+/* --- Events ----------------------------------------------------------------------------------- */
+
+static void collector_expire(struct collector *collector, struct arena *arena,
+                             const struct kv_value *value)
+{
+    static const char *const TIMES[][2] = { { "series", "lastObservedTime" },
+                                            { "lastTimestamp", NULL },
+                                            { "eventTime", NULL },
+                                            { "metadata", "creationTimestamp" } };
+    struct timeline_view time;
+    int64_t now_us = timeline_now_us(collector->timeline, &time);
+    int64_t newest_us = INT64_MIN, time_us;
+    const cJSON *event;
+    uint64_t revision;
+
+    if (json_parse_own(arena, value->text, value->len, &event, NULL) < 0)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(TIMES); i++) {
+        const char *text = json_string(json_path(event, TIMES[i][0], TIMES[i][1], NULL), "");
+
+        if (rfc3339_parse(text, &time_us) && time_us > newest_us)
+            newest_us = time_us;
+    }
+    if (newest_us != INT64_MIN && timeline_age_us(&time, now_us, newest_us) >= EVENT_LIFETIME_US)
+        (void)!kv_delete(collector->api->kv, value->key, value->revision, &revision, NULL);
+}
+
+static void collector_expire_events(struct collector *collector)
+{
+    int64_t now_ms = clock_monotonic_ms(collector->api->clock);
+    struct error err;
+
+    if (now_ms < collector->events_due_ms)
+        return;
+    collector->events_due_ms = now_ms + COLLECTOR_EVENTS_MS;
+    if (collector_walk(collector, EVENT_KEYS, 0, collector_expire, NULL, &err) < 0)
+        log_warn("events cannot be read, looking at them again later", "error", ERROR_TEXT(&err),
+                 NULL);
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
 
 static void collector_look_at(struct collector *collector, const char *key)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
-    if (collector_is_stopping(collector))
+    if (atomic_load(&collector->stopping))
         return;
-    switch (collector_act(collector, arena, key)) {
-    case COLLECTOR_DONE:
-        break;
-    case COLLECTOR_MORE:
+
+    enum collector_outcome outcome = collector_act(collector, arena, key);
+
+    if (outcome == COLLECTOR_MORE)
         collector_note(collector, key);
-        break;
-    case COLLECTOR_LATER:
-        if (!map_len(collector->later))
-            collector->later_ms =
-                clock_monotonic_ms(&CLOCK_SYSTEM) + collector->api->collector_retry_ms;
-        map_set(collector->later, key, MARK);
-        break;
-    }
+    if (outcome != COLLECTOR_LATER)
+        return;
+    if (!map_len(collector->later))
+        collector->later_ms =
+            clock_monotonic_ms(&CLOCK_SYSTEM) + collector->api->collector_retry_ms;
+    map_set(collector->later, key, MARK);
 }
 
 /* Takes what is in the set, and leaves an empty one. */
@@ -371,7 +814,7 @@ static void collector_wait_for_more(struct collector *collector)
         cond_deadline(idle ? COLLECTOR_EVENTS_MS : collector->api->collector_retry_ms);
 
     pthread_mutex_lock(&collector->lock);
-    while (!collector->woken && !collector->stopping &&
+    while (!collector->woken && !atomic_load(&collector->stopping) &&
            cond_wait_until(&collector->changed, &collector->lock, &deadline))
         ;
     collector->woken = false;
@@ -382,7 +825,7 @@ static void *collector_run(void *ctx)
 {
     struct collector *collector = ctx;
 
-    while (!collector_is_stopping(collector)) {
+    while (!atomic_load(&collector->stopping)) {
         collector_take_events(collector);
 
         /* Who has not seen all dependents of an owner would take those for all. */
@@ -398,8 +841,8 @@ static void *collector_run(void *ctx)
 static void collector_release(struct collector *collector)
 {
     kv_watch_close(collector->watch);
-    struct map *const maps[] = { collector->dependents, collector->sweeps, collector->todo,
-                                 collector->bulk,       collector->going,  collector->later };
+    struct map *const maps[] = { collector->dependents, collector->swept, collector->todo,
+                                 collector->bulk,       collector->going, collector->later };
 
     for (size_t i = 0; i < ARRAY_LEN(maps); i++)
         map_destroy(maps[i]);
@@ -437,7 +880,7 @@ void collector_destroy(struct collector *collector)
     if (!collector)
         return;
     pthread_mutex_lock(&collector->lock);
-    collector->stopping = true;
+    atomic_store(&collector->stopping, true);
     pthread_cond_signal(&collector->changed);
     pthread_mutex_unlock(&collector->lock);
     thread_join(collector->thread);
