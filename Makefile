@@ -46,6 +46,7 @@ CERTS_SRC := $(filter-out certs/certgen.c,$(wildcard certs/*.c))
 STANDALONE_SRC := $(filter-out standalone/tests/%,$(wildcard standalone/*/*.c))
 PLUGIN_SRC := $(filter-out plugin/tests/%,$(wildcard plugin/*/*.c))
 PROTO := build/generated/vmafx.pb-c
+KUBE_PROTO := build/generated/kube.pb-c
 FLEET_SRC := $(filter-out bench/fleet/main.c,$(wildcard bench/fleet/*.c))
 TESTED := common controller webhook certs bench standalone plugin
 TEST_SRC := $(wildcard $(TESTED:%=%/tests/test_*.c))
@@ -87,7 +88,7 @@ $(OUT)/libcommon.a: $(call objects,$(COMMON_SRC))
 $(OUT)/libcontroller.a: $(call objects,$(CONTROLLER_SRC) $(PROTO).c)
 $(OUT)/libwebhook.a: $(call objects,$(WEBHOOK_SRC))
 $(OUT)/libcerts.a: $(call objects,$(CERTS_SRC))
-$(OUT)/libstandalone.a: $(call objects,$(STANDALONE_SRC))
+$(OUT)/libstandalone.a: $(call objects,$(STANDALONE_SRC) $(KUBE_PROTO).c)
 $(OUT)/libplugin.a: $(call objects,$(PLUGIN_SRC))
 $(OUT)/libfleet.a: $(call objects,$(FLEET_SRC))
 $(OUT)/libtestsupport.a: $(call objects,$(TEST_SUPPORT_SRC))
@@ -116,11 +117,16 @@ $(OUT)/standalone/schema/bundle.o: build/documents
 $(OUT)/plugin/commands/explain.o: build/explain.json
 $(OUT)/controller/page/files.o: $(wildcard controller/page/client/*) $(wildcard controller/page/vendor/*)
 
-# Messages of gRPC, the same in all flavours.
-$(PROTO).c $(PROTO).h &: controller/vmafx/vmafx.proto
-	@mkdir -p $(@D)/$$$$ && echo "  GEN     $(PROTO).c" && \
-	    protoc-c --proto_path=$(<D) --c_out=$(@D)/$$$$ $(<F) && mv $(@D)/$$$$/* $(@D)/ && rmdir $(@D)/$$$$
+# Messages of gRPC and of Kubernetes, the same in all flavours.
+define PROTO_RULE
+$(1).c $(1).h &: $(2)
+	@mkdir -p $$(@D)/$$$$$$$$ && echo "  GEN     $(1).c" && \
+	    protoc-c --proto_path=$$(<D) --c_out=$$(@D)/$$$$$$$$ $$(<F) && mv $$(@D)/$$$$$$$$/* $$(@D)/ && rmdir $$(@D)/$$$$$$$$
+endef
+$(eval $(call PROTO_RULE,$(PROTO),controller/vmafx/vmafx.proto))
+$(eval $(call PROTO_RULE,$(KUBE_PROTO),standalone/api/kube.proto))
 $(OUT)/controller/vmafx/vmafx_getjob.o: $(PROTO).h
+$(OUT)/standalone/api/protobuf.o: $(KUBE_PROTO).h
 
 # What propeller-standalone serves as bytes, the same in all flavours; whole or not there.
 build/documents: standalone/schema/documents.py standalone/schema/kinds.yaml standalone/schema/builtin.json \
@@ -313,7 +319,7 @@ s3: $(OUT)/controller/tests/test_model_store_s3 ## the S3 model store against a 
 # Without the folder, and with a version that is not another one at each commit.
 LINT_CFLAGS = $(filter-out -MMD -MP $(PREFIX_MAP),$(CFLAGS_ALL)) -DPROPELLER_VERSION="lint"
 .PHONY: lint
-lint: $(PROTO).h ## format, layers, limits, prose, shellcheck; clang, clang-tidy, cppcheck of what was changed (ALL=1: of everything)
+lint: $(PROTO).h $(KUBE_PROTO).h ## format, layers, limits, prose, shellcheck; clang, clang-tidy, cppcheck of what was changed (ALL=1: of everything)
 	@LINT_CFLAGS='$(LINT_CFLAGS)' LINT_ALL='$(ALL)' e2e/tools/lint.sh
 
 .PHONY: deps
