@@ -47,6 +47,7 @@ void schema_validate_status(const struct schema *schema, const cJSON *object, co
 /* Differences from the API server for a part of an object that it has not seen before. */
 struct schema_manners {
     bool nulls_are_absent;     /* as after schema_prune, where the schema does not allow them */
+    bool lists_may_repeat;     /* keys of lists are not looked at */
     const char *const *hidden; /* members whose values no error shows, and whose patterns are not
                                   checked; ended by NULL. NULL: none */
 };

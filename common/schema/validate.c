@@ -566,5 +566,6 @@ void schema_validate_part(const struct schema *schema, const char *path, const c
     const struct place place = { .at.name = path, .schema = schema, .value = value };
 
     check_place(&check, &place);
-    check_lists(&check, &place);
+    if (!manners->lists_may_repeat)
+        check_lists(&check, &place);
 }

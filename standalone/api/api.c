@@ -8,7 +8,6 @@
 #include "common/runtime/metrics.h"
 #include "standalone/api/call.h"
 #include "standalone/api/collector.h"
-#include "standalone/schema/absent.h"
 
 #define COLLECTOR_RETRY_MS 1000
 
@@ -85,16 +84,6 @@ static bool api_is_read(const struct api_call *call)
     return str_equal(call->request->method, "GET") || str_equal(call->request->method, "HEAD");
 }
 
-/* Kinds of a cluster that are not here: lists are empty, watches silent, and none can be made. */
-static bool api_is_absent(const struct api_call *call)
-{
-    const struct route *route = &call->route;
-    const struct resource *absent = absent_find(route->group, route->version, route->plural);
-
-    return absent &&
-           (absent->kind.namespaced || (api_is_read(call) && !*route->name && !*route->ns));
-}
-
 /* Namespaced objects have a namespace, others none; all namespaces together can only be read. */
 static bool api_has_place(const struct api_call *call)
 {
@@ -113,60 +102,54 @@ static bool api_has_subresource(const struct api_call *call)
            (!*subresource || (str_equal(subresource, "status") && call->resource->has_status));
 }
 
-/* Which verb it is, and whether the user may. -1: it is refused. */
-static int api_choose(struct api_call *call, size_t *ret)
+/* Which verb it is; -1: none. */
+static int api_find_verb(const struct api_call *call)
+{
+    for (int i = 0; i < (int)ARRAY_LEN(VERBS); i++) {
+        if (str_equal(VERBS[i].method, call->request->method) &&
+            VERBS[i].named == (bool)*call->route.name)
+            return i;
+    }
+    return -1;
+}
+
+/* The same, if the user may. -1: it is refused. */
+static int api_choose(struct api_call *call)
 {
     const struct route *route = &call->route;
     const struct user *user = call->request->user;
+    int i = api_find_verb(call);
 
     call->resource =
         resources_find(call->api->resources, route->group, route->version, route->plural);
-    for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
-        if (!str_equal(VERBS[i].method, call->request->method) ||
-            VERBS[i].named != (bool)*route->name)
-            continue;
+    if (i < 0)
+        return call_fail_path(call, call->resource && api_has_subresource(call) ? 405 : 404);
 
-        const char *verb = api_is_watch(call) ? "watch" : VERBS[i].verb;
+    const char *verb = api_is_watch(call) ? "watch" : VERBS[i].verb;
 
-        *ret = i;
-        if (user_may(user, verb, route->group, route->plural))
-            return 0;
-        return call_fail_named(
-            call, 403, "Forbidden", route->name,
-            "is forbidden: User \"%s\" cannot %s resource \"%s\" with the role %s", user->name,
-            verb, route->plural, ROLE_NAMES[user->role]);
-    }
-    return call_fail_path(call, call->resource && api_has_subresource(call) ? 405 : 404);
+    if (user_may(user, verb, route->group, route->plural))
+        return i;
+    return call_fail_named(call, 403, "Forbidden", route->name,
+                           "is forbidden: User \"%s\" cannot %s resource \"%s\" with the role %s",
+                           user->name, verb, route->plural, ROLE_NAMES[user->role]);
 }
 
-static int api_handle_absent(struct api_call *call)
+/* Whether the verb makes or changes an object. */
+static bool api_makes(int verb)
 {
-    const struct route *route = &call->route;
-
-    call->resource = absent_find(route->group, route->version, route->plural);
-    if (str_equal(call->request->method, "GET") && !*route->name)
-        return call->query.watch ? call_watch(call) : call_list(call);
-    if (api_is_read(call) || str_equal(call->request->method, "DELETE"))
-        return call_fail_not_found(call, route->name);
-    return call_fail_named(call, 403, "Forbidden", route->name,
-                           "is forbidden: there are no pods on this server, which is "
-                           "propeller-standalone and no Kubernetes cluster");
+    return VERBS[verb].function == call_create || VERBS[verb].function == call_update ||
+           VERBS[verb].function == call_patch;
 }
 
 static int api_handle_objects(struct api_call *call)
 {
-    size_t i;
-    int r = api_choose(call, &i);
+    int i = api_choose(call), r;
 
-    if (r < 0)
-        return r;
-    if (call->route.deeper)
-        return call_fail_no_path(call);
-    if (api_is_absent(call))
-        return api_handle_absent(call);
+    if (i < 0)
+        return i;
     if (!call->resource) {
         r = call_review(call);
-        return r > 0 ? call_fail_no_path(call) : r;
+        return r > 0 ? call_fail_path(call, 404) : r;
     }
     /* Namespaces have their content: each is deleted by name. */
     if (!api_has_place(call))
@@ -174,9 +157,13 @@ static int api_handle_objects(struct api_call *call)
     if (VERBS[i].function == call_delete_collection && !call->resource->kind.namespaced)
         return call_fail_path(call, 405);
     if (!api_has_subresource(call))
-        return call_fail_no_path(call);
+        return call_fail_path(call, 404);
     if (*call->route.subresource && str_equal(call->request->method, "DELETE"))
         return call_fail_path(call, 405);
+    if (call->resource->absent && api_makes(i))
+        return call_fail_named(call, 403, "Forbidden", call->route.name,
+                               "is forbidden: there are no pods on this server, which is "
+                               "propeller-standalone and no Kubernetes cluster");
     return api_is_watch(call) ? call_watch(call) : VERBS[i].function(call);
 }
 
@@ -195,11 +182,10 @@ bool api_admit(struct api *api, struct arena *arena, const struct api_request *r
 {
     struct api_call call = { .api = api, .arena = arena, .request = request, .reply = ret };
     struct error err;
-    size_t verb;
 
     *ret = (struct api_reply){ 0 };
     (void)api_read(&call, &err); /* a query that cannot be read is refused later */
-    return call.route.type != ROUTE_OBJECTS || api_choose(&call, &verb) == 0;
+    return call.route.type != ROUTE_OBJECTS || api_choose(&call) >= 0;
 }
 
 size_t api_max_body(const char *method, const char *path)
@@ -233,16 +219,14 @@ void api_refuse(struct arena *arena, int code, const char *reason, const char *m
 /* Only known methods are labels, since a client may send any. */
 static const char *metric_verb(const struct api_call *call)
 {
-    if (call->route.type != ROUTE_OBJECTS)
-        return str_equal(call->request->method, "GET") ? "GET" : "other";
-    if (api_is_watch(call))
+    bool is_objects = call->route.type == ROUTE_OBJECTS;
+    int i = is_objects ? api_find_verb(call) : -1;
+
+    if (is_objects && api_is_watch(call))
         return "WATCH";
-    for (size_t i = 0; i < ARRAY_LEN(VERBS); i++) {
-        if (str_equal(VERBS[i].method, call->request->method) &&
-            VERBS[i].named == (bool)*call->route.name)
-            return VERBS[i].name;
-    }
-    return "other";
+    if (i < 0)
+        return !is_objects && str_equal(call->request->method, "GET") ? "GET" : "other";
+    return VERBS[i].name;
 }
 
 static void count_request(const struct api_call *call, int64_t began_ms)

@@ -56,6 +56,44 @@ void call_warn(struct api_call *call, const char *text)
         call->reply->warnings[call->warning_count++] = warning;
 }
 
+/* --- objects as the client asked for them ------------------------------------------------------- */
+
+struct table_options present_options(const struct api_call *call)
+{
+    struct table_options options = { .include = table_include_of(call->query.include_object) };
+
+    if (call->format.type == FORMAT_TABLE)
+        options.now_us = clock_wall_us(call->api->clock);
+    return options;
+}
+
+cJSON *present_tree(struct arena *arena, const struct format *format,
+                    const struct resource *resource, const struct table_options *options,
+                    cJSON *tree)
+{
+    if (format->type == FORMAT_METADATA)
+        return partial_metadata(arena, tree);
+    if (format->type != FORMAT_TABLE)
+        return tree;
+
+    cJSON *meta = json_object(arena);
+
+    json_set_copy(meta, "resourceVersion", json_path(tree, "metadata", "resourceVersion", NULL));
+
+    cJSON *table = table_create(arena, resource, meta);
+
+    table_add(arena, table, resource, options, tree);
+    return table;
+}
+
+int present_object(struct api_call *call, int code, cJSON *object)
+{
+    const struct table_options options = present_options(call);
+
+    return call_reply(call, code,
+                      present_tree(call->arena, &call->format, call->resource, &options, object));
+}
+
 /* --- refusals --------------------------------------------------------------------------------- */
 
 cJSON *call_status(struct arena *arena, int code, const char *reason, const char *message)
@@ -135,11 +173,6 @@ int call_fail_path(struct api_call *call, int code)
 
     json_set_object(status, "details");
     return call_fail_status(call, status);
-}
-
-int call_fail_no_path(struct api_call *call)
-{
-    return call_fail_path(call, 404);
 }
 
 int call_fail_not_found(struct api_call *call, const char *name)
@@ -297,12 +330,10 @@ int call_read_version(struct api_call *call, uint64_t *ret)
 int call_select(struct api_call *call, struct selection *ret)
 {
     const struct query *query = &call->query;
-    struct field_errors *errors = field_errors_create(call->arena);
     struct error err;
 
-    if (selection_parse(call->arena, call->resource, query->label_selector, query->field_selector,
-                        ret, &err) < 0)
-        return call_fail_error(call, &err);
-    query_check_list(query, query->watch, errors);
-    return call_check_options(call, errors, "ListOptions");
+    return selection_parse(call->arena, call->resource, query->label_selector,
+                           query->field_selector, ret, &err) < 0
+               ? call_fail_error(call, &err)
+               : 0;
 }

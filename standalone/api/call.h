@@ -5,7 +5,7 @@
 #include "standalone/api/api.h"
 #include "standalone/api/request.h"
 #include "standalone/api/turns.h"
-#include "standalone/schema/resource.h"
+#include "standalone/schema/table.h"
 #include "standalone/store/kv.h"
 
 struct collector;
@@ -47,7 +47,6 @@ int call_fail_named(struct api_call *call, int code, const char *reason, const c
                     const char *format, ...) PRINTF_LIKE(5, 6);
 /* 404 or 405, with empty details: it is the path or the method that is refused. */
 int call_fail_path(struct api_call *call, int code);
-int call_fail_no_path(struct api_call *call);
 int call_fail_not_found(struct api_call *call, const char *name);
 int call_fail_terminating(struct api_call *call, const char *name); /* its namespace */
 int call_fail_changed(struct api_call *call, const char *name);     /* 409 */
@@ -60,7 +59,7 @@ int call_fail_error(struct api_call *call, const struct error *err);
 /* The same of a request that only reads: 500 when the store cannot; 503 is for writes that were not made. */
 int call_fail_read(struct api_call *call, const struct error *err);
 
-/* 422 if there are errors; else 0. kind: "CreateOptions", "ListOptions". */
+/* 422 if there are errors; else 0. kind: "CreateOptions". */
 int call_check_options(struct api_call *call, const struct field_errors *errors, const char *kind);
 
 /* A Status that refuses, without kind and apiVersion; reason NULL: none. */
@@ -83,6 +82,17 @@ int call_body(struct api_call *call, cJSON **ret);
 int call_read_version(struct api_call *call, uint64_t *ret);
 /* The selection of a list, a watch or the deletion of a collection. */
 int call_select(struct api_call *call, struct selection *ret);
+
+/* Objects as the client asked for them: as they are, as a Table, or their metadata. */
+
+/* The reply with one object. */
+int present_object(struct api_call *call, int code, cJSON *object);
+/* The form of a Table that the query asks for. */
+struct table_options present_options(const struct api_call *call);
+/* A tree in the form that was asked for, a Table of one row or metadata alone; in the arena. */
+cJSON *present_tree(struct arena *arena, const struct format *format,
+                    const struct resource *resource, const struct table_options *options,
+                    cJSON *tree);
 
 /* verbs */
 int call_get(struct api_call *call);

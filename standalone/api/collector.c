@@ -47,10 +47,9 @@ struct collector {
     atomic_bool stopping;
 
     /* The thread alone: */
-    bool is_behind; /* the store could not be read */
-    struct map *
-        dependents; /* uid of an owner -> map of the keys of its dependents, with whether it waits for each */
-    struct map *swept; /* uids of the namespaces that are going, and whose content was noted */
+    bool is_behind;         /* the store could not be read */
+    struct map *dependents; /* uid of an owner -> set of the keys of its dependents */
+    struct map *swept;      /* uids of the namespaces that are going, and whose content was noted */
     /* Keys to be looked at. At most a batch of them goes at once; more wait in bulk, whose older part is gone
      * through from position on: */
     struct map *todo, *bulk, *going;
@@ -68,8 +67,8 @@ enum collector_outcome {
     COLLECTOR_LATER, /* it cannot be done now */
 };
 
-/* Values of maps that are sets; the second one: of a dependent that its owner waits for. */
-static char MARK[1], BLOCKS[1];
+/* The value of maps that are sets. */
+static char MARK[1];
 
 static void collector_destroy_set(void *value)
 {
@@ -92,7 +91,7 @@ static void collector_note(struct collector *collector, const char *key)
 }
 
 static size_t collector_dependents(struct collector *collector, struct arena *arena,
-                                   const char *uid, bool blocking, const char *const **ret)
+                                   const char *uid, const char *const **ret)
 {
     struct map *set = map_get(collector->dependents, uid);
     const char **keys = arena_array(arena, const char *, COLLECTOR_BATCH);
@@ -100,10 +99,8 @@ static size_t collector_dependents(struct collector *collector, struct arena *ar
     const char *key;
     void *value;
 
-    while (set && len < COLLECTOR_BATCH && map_next(set, &position, &key, &value)) {
-        if (!blocking || value == BLOCKS)
-            keys[len++] = arena_strdup(arena, key);
-    }
+    while (set && len < COLLECTOR_BATCH && map_next(set, &position, &key, &value))
+        keys[len++] = arena_strdup(arena, key);
     *ret = keys;
     return len;
 }
@@ -132,11 +129,6 @@ static const cJSON *collector_owners(const cJSON *object)
     return json_path(object, "metadata", "ownerReferences", NULL);
 }
 
-static bool collector_blocks(const cJSON *reference)
-{
-    return json_bool(json_get(reference, "blockOwnerDeletion"), false);
-}
-
 static bool collector_is_waiting(const cJSON *object)
 {
     return delete_has_begun(object) && delete_has_finalizer(object, FINALIZER_FOREGROUND);
@@ -159,15 +151,14 @@ static void collector_index_owners(struct collector *collector, const cJSON *own
 {
     json_for_each (reference, owners) {
         const char *uid = json_string(json_get(reference, "uid"), "");
-        bool blocks = collector_blocks(reference);
         struct map *set = map_get(collector->dependents, uid);
 
         if (!set && add) {
             set = map_create(NULL);
             map_set(collector->dependents, uid, set);
         }
-        if (set && add && map_get(set, key) != BLOCKS)
-            map_set(set, key, blocks ? BLOCKS : MARK);
+        if (set && add)
+            map_set(set, key, MARK);
         else if (set && !add && map_remove(set, key) && !map_len(set))
             map_remove(collector->dependents, uid);
     }
@@ -519,8 +510,7 @@ static enum collector_outcome collector_remove_finalizer(struct collector *colle
 static bool collector_judge_waited_for(const cJSON *object, const char *uid)
 {
     json_for_each (reference, collector_owners(object)) {
-        if (collector_blocks(reference) &&
-            str_equal(json_string(json_get(reference, "uid"), ""), uid))
+        if (str_equal(json_string(json_get(reference, "uid"), ""), uid))
             return true;
     }
     return false;
@@ -533,7 +523,7 @@ static enum collector_outcome collector_await_dependents(struct collector *colle
 {
     const char *uid = collector_uid(subject);
     const char *const *keys;
-    size_t len = collector_dependents(collector, arena, uid, true, &keys);
+    size_t len = collector_dependents(collector, arena, uid, &keys);
 
     for (size_t i = 0; i < len; i++) {
         int r = collector_judge(collector, keys[i], collector_judge_waited_for, uid);
@@ -572,7 +562,7 @@ static enum collector_outcome collector_orphan_dependents(struct collector *coll
 {
     const char *uid = collector_uid(subject);
     const char *const *keys;
-    size_t len = collector_dependents(collector, arena, uid, false, &keys);
+    size_t len = collector_dependents(collector, arena, uid, &keys);
 
     for (size_t i = 0; i < len; i++) {
         if (collector_disown(collector, keys[i], uid) != COLLECTOR_DONE)
@@ -636,7 +626,7 @@ static int collector_walk_namespace(struct collector *collector, struct arena *a
     return r;
 }
 
-/* What is left, and whether it is on its way: objects with finalizers may stay for long. */
+/* Something is left. Objects with finalizers may stay for long; any other one goes, too. */
 static void collector_see_left(struct collector *collector, struct arena *arena,
                                const struct kv_value *value)
 {

@@ -5,7 +5,6 @@
 #include "common/base/str.h"
 #include "standalone/api/read.h"
 #include "standalone/api/stored.h"
-#include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
 
 /* Writes of an object by the collector, which takes no turns, that may come in between. */
@@ -180,64 +179,58 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* NULL without; -1: it is there and no text. */
-static int delete_read_text(struct api_call *call, const cJSON *body, const char *field,
-                            const char **ret)
-{
-    const cJSON *value = json_get(body, field);
-
-    if (!value || cJSON_IsNull(value))
-        return 0;
-    *ret = json_string(value, NULL);
-    return *ret ? 0 : call_fail(call, 500, NULL, "%s of DeleteOptions must be a string", field);
-}
+struct delete_field {
+    const char *name;
+    int types; /* of cJSON */
+};
 
 /* A condition that cannot be read does not mean that there is none. */
-static bool delete_is_readable(const cJSON *body)
+static bool delete_is_readable(const cJSON *object, const struct delete_field *fields)
 {
-    static const struct {
-        const char *name;
-        int types; /* of cJSON */
-    } FIELDS[] = {
-        { "preconditions", cJSON_Object },
-        { "dryRun", cJSON_Array },
-        { "orphanDependents", cJSON_True | cJSON_False },
-        { "gracePeriodSeconds", cJSON_Number | cJSON_Raw },
-    };
-    const cJSON *grace = json_get(body, "gracePeriodSeconds");
+    for (; fields->name; fields++) {
+        const cJSON *value = json_get(object, fields->name);
 
-    for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
-        const cJSON *value = json_get(body, FIELDS[i].name);
-
-        if (value && !(value->type & (FIELDS[i].types | cJSON_NULL)))
+        if (value && !(value->type & (fields->types | cJSON_NULL)))
             return false;
     }
-    return cJSON_IsObject(body) && (!grace || cJSON_IsNull(grace) || decode_is_int64(grace));
+    return true;
 }
 
 static int delete_read_body(struct api_call *call, struct delete_options *ret,
                             struct field_errors *errors)
 {
+    static const struct delete_field FIELDS[] = {
+        { "kind", cJSON_String },
+        { "preconditions", cJSON_Object },
+        { "dryRun", cJSON_Array },
+        { "propagationPolicy", cJSON_String },
+        { "orphanDependents", cJSON_True | cJSON_False },
+        { NULL, 0 },
+    };
+    static const struct delete_field CONDITIONS[] = { { "uid", cJSON_String },
+                                                      { "resourceVersion", cJSON_String },
+                                                      { NULL, 0 } };
     const cJSON *preconditions, *orphan, *dry_run;
-    const char *kind = "DeleteOptions";
     cJSON *body;
 
-    if (call_body(call, &body) < 0 || delete_read_text(call, body, "kind", &kind) < 0 ||
-        delete_read_text(call, body, "propagationPolicy", &ret->policy) < 0)
+    if (call_body(call, &body) < 0)
         return -1;
-    if (!delete_is_readable(body) || !str_equal(kind, "DeleteOptions"))
-        return call_fail(call, 500, NULL, "the body is no DeleteOptions");
     preconditions = json_get(body, "preconditions");
     orphan = json_get(body, "orphanDependents");
     dry_run = json_get(body, "dryRun");
+    if (!cJSON_IsObject(body) ||
+        !str_equal(json_string(json_get(body, "kind"), "DeleteOptions"), "DeleteOptions") ||
+        !delete_is_readable(body, FIELDS) || !delete_is_readable(preconditions, CONDITIONS))
+        return call_fail(call, 400, "BadRequest", "the body is no DeleteOptions");
+    ret->policy = json_string(json_get(body, "propagationPolicy"), NULL);
     if (cJSON_IsBool(orphan))
         ret->policy = json_bool(orphan, false) ? POLICY_ORPHAN : POLICY_BACKGROUND;
     json_for_each (item, dry_run)
         query_check_dry_run(json_string(item, "?"), errors);
     ret->dry_run = json_len(dry_run) > 0;
-    return delete_read_text(call, preconditions, "uid", &ret->uid) < 0
-               ? -1
-               : delete_read_text(call, preconditions, "resourceVersion", &ret->resource_version);
+    ret->uid = json_string(json_get(preconditions, "uid"), NULL);
+    ret->resource_version = json_string(json_get(preconditions, "resourceVersion"), NULL);
+    return 0;
 }
 
 static void delete_read_query(const struct query *query, struct delete_options *ret,
@@ -278,7 +271,7 @@ static int delete_reply(struct api_call *call, cJSON *object)
     cJSON *status = json_object(call->arena);
     const struct kube_kind *kind = &call->resource->kind;
 
-    if (call->resource->returns_deleted)
+    if (str_equal(kind->plural, "serviceaccounts")) /* as there */
         return present_object(call, 200, object);
     json_set_string(status, "kind", "Status");
     json_set_string(status, "apiVersion", "v1");

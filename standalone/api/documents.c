@@ -13,42 +13,19 @@ static bool is_read(const struct api_call *call)
     return str_equal(call->request->method, "GET") || str_equal(call->request->method, "HEAD");
 }
 
-/* The name that documents.py gives to the document of a path, however the path is written. */
-static const char *document_name(const struct api_call *call)
-{
-    const struct route *route = &call->route;
-    const char *openapi = route->type == ROUTE_OPENAPI_V3_GROUP ? "/openapi/v3" : "";
-
-    switch (route->type) {
-    case ROUTE_CORE:
-        return "/api";
-    case ROUTE_GROUPS:
-        return "/apis";
-    case ROUTE_GROUP:
-        return arena_printf(call->arena, "/apis/%s", route->group);
-    case ROUTE_OPENAPI_V2:
-        return "/openapi/v2";
-    case ROUTE_OPENAPI_V3:
-        return "/openapi/v3";
-    default:
-        return *route->group ? arena_printf(call->arena, "%s/apis/%s/%s", openapi, route->group,
-                                            route->version)
-                             : arena_printf(call->arena, "%s/api/%s", openapi, route->version);
-    }
-}
-
-/* /api, /apis and /openapi/v2 have more than one form. */
+/* /api, /apis and /openapi/v2 have more than one form, whose names have a blank. */
 static int reply_document(struct api_call *call)
 {
-    const enum route_type type = call->route.type;
-    const char *name = document_name(call), *content_type = JSON, *body;
+    const char *name = call->route.document, *content_type = JSON, *body;
+    bool is_groups = str_equal(name, "/api") || str_equal(name, "/apis");
     size_t len;
 
-    if (type == ROUTE_OPENAPI_V2 && call->format.type == FORMAT_PROTOBUF) {
+    if (strchr(name, ' '))
+        return call_fail_path(call, 404);
+    if (str_equal(name, "/openapi/v2") && call->format.type == FORMAT_PROTOBUF) {
         name = "/openapi/v2 protobuf";
         content_type = PROTOBUF;
-    } else if ((type == ROUTE_CORE || type == ROUTE_GROUPS) &&
-               call->format.type == FORMAT_AGGREGATED && is_read(call)) {
+    } else if (is_groups && call->format.type == FORMAT_AGGREGATED && is_read(call)) {
         const char *version = call->format.version ? call->format.version : "v2";
 
         name = arena_printf(call->arena, "%s %s", name, version);
@@ -58,27 +35,23 @@ static int reply_document(struct api_call *call)
     }
     body = bundle_find(name, &len);
     if (!body)
-        return call_fail_no_path(call);
+        return call_fail_path(call, 404);
     if (!is_read(call))
         return call_fail_path(call, 405);
     return call_reply_text(call, 200, content_type, body, len);
 }
 
 /* The version whose words and behaviour are followed; clients choose by it what they ask for. */
-static cJSON *make_version(struct arena *arena)
+static int reply_version(struct api_call *call)
 {
-    cJSON *version = json_object(arena);
+    const char *text = arena_printf(
+        call->arena,
+        "{\"major\":\"1\",\"minor\":\"34\",\"gitVersion\":\"v1.34.0+propeller-standalone\","
+        "\"gitCommit\":\"%s\",\"gitTreeState\":\"clean\",\"buildDate\":\"1970-01-01T00:00:00Z\","
+        "\"goVersion\":\"\",\"compiler\":\"\",\"platform\":\"linux\"}\n",
+        version_name());
 
-    json_set_string(version, "major", "1");
-    json_set_string(version, "minor", "34");
-    json_set_string(version, "gitVersion", "v1.34.0+propeller-standalone");
-    json_set_string(version, "gitCommit", version_name());
-    json_set_string(version, "gitTreeState", "clean");
-    json_set_string(version, "buildDate", "1970-01-01T00:00:00Z");
-    json_set_string(version, "goVersion", "");
-    json_set_string(version, "compiler", "");
-    json_set_string(version, "platform", "linux");
-    return version;
+    return call_reply_text(call, 200, JSON, text, strlen(text));
 }
 
 /* As kube-apiserver says it, to anybody: the log has the reason. */
@@ -107,11 +80,10 @@ int call_document(struct api_call *call)
     const enum route_type type = call->route.type;
 
     if (type == ROUTE_UNKNOWN)
-        return call_fail_no_path(call);
-    if (type != ROUTE_VERSION && type != ROUTE_HEALTH)
+        return call_fail_path(call, 404);
+    if (type == ROUTE_DOCUMENT)
         return reply_document(call);
     if (!is_read(call))
         return call_fail_path(call, 405);
-    return type == ROUTE_HEALTH ? reply_health(call)
-                                : call_reply(call, 200, make_version(call->arena));
+    return type == ROUTE_HEALTH ? reply_health(call) : reply_version(call);
 }

@@ -22,12 +22,11 @@ static const ProtobufCMessageDescriptor *const KINDS[] = {
     &kube__secret__descriptor,
     &kube__service_account__descriptor,
     &kube__self_subject_access_review__descriptor,
-    &kube__self_subject_rules_review__descriptor,
     &kube__self_subject_review__descriptor,
     &kube__delete_options__descriptor,
 };
 
-/* What a message may take before it is refused: a value may be two bytes in it, and 200 in memory. */
+/* A message that takes more is refused: a value may be two bytes in it, and 200 in memory. */
 struct protobuf_budget {
     struct arena *arena;
     size_t allocations, bytes; /* that are left */

@@ -40,36 +40,30 @@ int call_get(struct api_call *call)
 
 /* --- which revision --------------------------------------------------------------------------- */
 
-/* A continue token: base64 of {"rv":7,"start":"<key behind the prefix>"}. */
+/* A continue token: base64 of the revision, a blank and the key behind the prefix. */
 static const char *list_make_token(const struct list *list)
 {
     struct arena *arena = list->call->arena;
-    cJSON *token = json_object(arena);
-    size_t len;
+    const char *text = arena_printf(arena, "%" PRIu64 " %s", list->range.revision,
+                                    list->range.after + strlen(list->range.prefix));
 
-    json_set_int(token, "rv", (int64_t)list->range.revision);
-    json_set_string(token, "start", list->range.after + strlen(list->range.prefix));
-
-    const char *text = json_text(arena, token, &len);
-
-    return base64_encode(arena, text, len);
+    return base64_encode(arena, text, strlen(text));
 }
 
-static int list_read_token(struct list *list, const char *text)
+static int list_read_token(struct list *list, const char *token)
 {
     struct api_call *call = list->call;
-    const cJSON *token = NULL;
-    struct error err;
     size_t len;
-    const char *json = base64_decode(call->arena, text, strlen(text), &len);
+    const char *text = base64_decode(call->arena, token, strlen(token), &len);
+    const char *start = text ? strchr(text, ' ') : NULL;
+    int64_t revision;
 
-    if (!json || json_parse(call->arena, json, len, &token, &err) < 0 ||
-        json_int(json_get(token, "rv"), 0) <= 0 ||
-        str_is_empty(json_string(json_get(token, "start"), "")))
+    if (!start || !start[1] ||
+        !str_to_int64(arena_strndup(call->arena, text, (size_t)(start - text)), &revision) ||
+        revision <= 0)
         return call_fail(call, 400, "BadRequest", "the continue token cannot be read");
-    list->range.revision = (uint64_t)json_int(json_get(token, "rv"), 0);
-    list->range.after = arena_printf(call->arena, "%s%s", list->range.prefix,
-                                     json_string(json_get(token, "start"), ""));
+    list->range.revision = (uint64_t)revision;
+    list->range.after = arena_printf(call->arena, "%s%s", list->range.prefix, start + 1);
     return 0;
 }
 
@@ -85,6 +79,10 @@ static int list_choose_revision(struct list *list)
 
     if (call_read_version(call, &version) < 0)
         return -1;
+    if (*query->resource_version_match && !str_equal(query->resource_version_match, "Exact") &&
+        !str_equal(query->resource_version_match, "NotOlderThan"))
+        return call_fail(call, 400, "BadRequest",
+                         "resourceVersionMatch must be Exact or NotOlderThan");
     list->limit = query->limit > 0 ? (size_t)query->limit : 0;
     if (*query->continue_token)
         return version ? call_fail(call, 400, "BadRequest",
@@ -206,9 +204,8 @@ int list_open(struct list *list, struct api_call *call)
     list->text = (struct buf)BUF_INIT(MAX_LIST);
     list->room = ROOM_STEP;
     list->range.prefix = stored_key(call->arena, call->resource, call->route.ns, NULL);
-    return present_options(call, &list->table) < 0 || call_select(call, &list->selection) < 0
-               ? -1
-               : list_choose_revision(list);
+    list->table = present_options(call);
+    return call_select(call, &list->selection) < 0 ? -1 : list_choose_revision(list);
 }
 
 int list_read(struct list *list)
@@ -244,8 +241,7 @@ static const char *list_frame(const struct list *list)
     if (list->remaining && selection_is_empty(&list->selection))
         json_set_int(meta, "remainingItemCount", (int64_t)list->remaining);
     if (call->format.type == FORMAT_TABLE)
-        return json_text(call->arena, table_create(call->arena, resource, &list->table, meta),
-                         NULL);
+        return json_text(call->arena, table_create(call->arena, resource, meta), NULL);
     json_set_string(frame, "kind", partial ? "PartialObjectMetadataList" : resource->list_kind);
     json_set_string(frame, "apiVersion",
                     partial ? "meta.k8s.io/v1" : resource_api_version(call->arena, resource));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/base/buf.h"
-#include "standalone/api/present.h"
+#include "standalone/api/call.h"
 #include "standalone/api/selection.h"
 
 /* The objects are read in chunks, each let go before the next; nothing is held but the text of the answer. */

@@ -58,13 +58,10 @@ static int route_split(struct arena *arena, const char *path, const char *parts[
 }
 
 /* parts: from the version on. */
-static void route_read_versioned(struct route *route, const char *const *parts, int count)
+static void route_read_objects(struct route *route, const char *const *parts, int count)
 {
-    route->version = parts[0];
-    route->type = ROUTE_RESOURCES;
-    if (--count == 0)
-        return;
-    parts++;
+    route->version = *parts++;
+    count--;
     if (count >= 3 && str_equal(parts[0], "namespaces") &&
         (*route->group || !str_equal(parts[2], "status"))) {
         route->ns = parts[1];
@@ -80,31 +77,14 @@ static void route_read_versioned(struct route *route, const char *const *parts, 
         route->subresource = parts[2];
 }
 
-static void route_read_apis(struct route *route, const char *const *parts, int count)
+/* The parts again, as documents.py names the document of a path, however it was written. */
+static const char *route_document(struct arena *arena, const char *const *parts, int count)
 {
-    route->type = count ? ROUTE_GROUP : ROUTE_GROUPS;
-    if (count)
-        route->group = parts[0];
-    if (count > 1)
-        route_read_versioned(route, parts + 1, count - 1);
-}
+    const char *name = "";
 
-static void route_read_openapi(struct route *route, const char *const *parts, int count)
-{
-    bool v3 = count && str_equal(parts[0], "v3");
-
-    if (count == 1 && str_equal(parts[0], "v2")) {
-        route->type = ROUTE_OPENAPI_V2;
-    } else if (count == 1 && v3) {
-        route->type = ROUTE_OPENAPI_V3;
-    } else if (count == 3 && v3 && str_equal(parts[1], "api")) {
-        route->type = ROUTE_OPENAPI_V3_GROUP;
-        route->version = parts[2];
-    } else if (count == 4 && v3 && str_equal(parts[1], "apis")) {
-        route->type = ROUTE_OPENAPI_V3_GROUP;
-        route->group = parts[2];
-        route->version = parts[3];
-    }
+    for (int i = 0; i < count; i++)
+        name = arena_printf(arena, "%s/%s", name, parts[i]);
+    return name;
 }
 
 struct route route_parse(struct arena *arena, const char *path)
@@ -117,19 +97,19 @@ struct route route_parse(struct arena *arena, const char *path)
 
     if (count < 1)
         return route;
-    if (str_equal(parts[0], "api") && count == 1)
-        route.type = ROUTE_CORE;
-    else if (str_equal(parts[0], "api"))
-        route_read_versioned(&route, parts + 1, count - 1);
-    else if (str_equal(parts[0], "apis"))
-        route_read_apis(&route, parts + 1, count - 1);
-    else if (str_equal(parts[0], "openapi"))
-        route_read_openapi(&route, parts + 1, count - 1);
-    else if (str_equal(parts[0], "version") && count == 1)
+    route.type = ROUTE_DOCUMENT;
+    route.document = route_document(arena, parts, count);
+    if (str_equal(parts[0], "api") && count > 2) {
+        route_read_objects(&route, parts + 1, count - 1);
+    } else if (str_equal(parts[0], "apis") && count > 3) {
+        route.group = parts[1];
+        route_read_objects(&route, parts + 2, count - 2);
+    } else if (str_equal(parts[0], "version") && count == 1) {
         route.type = ROUTE_VERSION;
-    else if (str_equal(parts[0], "healthz") || str_equal(parts[0], "livez") ||
-             str_equal(parts[0], "readyz"))
+    } else if (str_equal(parts[0], "healthz") || str_equal(parts[0], "livez") ||
+               str_equal(parts[0], "readyz")) {
         route.type = ROUTE_HEALTH;
+    }
     return route;
 }
 
@@ -160,8 +140,6 @@ static const struct {
     { "orphanDependents", QUERY_TEXT, offsetof(struct query, orphan_dependents) },
     { "includeObject", QUERY_TEXT, offsetof(struct query, include_object) },
     { "uid", QUERY_TEXT, offsetof(struct query, uid) },
-    { "timeout", QUERY_TEXT, offsetof(struct query, timeout) },
-    { "gracePeriodSeconds", QUERY_NUMBER, offsetof(struct query, grace_period_s) },
 };
 
 static int query_read_value(struct query *query, size_t index, const char *value, struct error *err)
@@ -210,7 +188,6 @@ static int query_read_parameter(struct arena *arena, struct query *query, const 
 int query_parse(struct arena *arena, const char *text, struct query *ret, struct error *err)
 {
     uint32_t read = 0;
-    int64_t timeout_ms;
 
     *ret = (struct query){ 0 };
     for (size_t i = 0; i < ARRAY_LEN(PARAMETERS); i++) {
@@ -226,35 +203,7 @@ int query_parse(struct arena *arena, const char *text, struct query *ret, struct
             return r;
         text += len + (text[len] == '&');
     }
-    if (!*ret->timeout || ret->watch || str_to_duration_ms(ret->timeout, &timeout_ms))
-        return 0;
-    return error_set(err, ERROR_INVALID, "timeout '%.40s' is no duration", ret->timeout);
-}
-
-void query_check_list(const struct query *query, bool watch, struct field_errors *errors)
-{
-    const char *match = query->resource_version_match, *version = query->resource_version;
-    bool exact = str_equal(match, "Exact"), initial = query->send_initial_events_set;
-    const struct {
-        bool is_wrong;
-        const char *field, *why;
-    } RULES[] = {
-        { !watch && initial, "sendInitialEvents", "is for watches" },
-        { watch && initial && !str_equal(match, "NotOlderThan"), "resourceVersionMatch",
-          "must be NotOlderThan with sendInitialEvents" },
-        { watch && *match && !initial, "resourceVersionMatch", "requires sendInitialEvents" },
-        { !watch && *match && !*version, "resourceVersionMatch", "requires resourceVersion" },
-        { *match && *query->continue_token, "resourceVersionMatch", "excludes continue" },
-        { *match && !exact && !str_equal(match, "NotOlderThan"), "resourceVersionMatch",
-          "must be Exact or NotOlderThan" },
-        { exact && str_equal(version, "0"), "resourceVersionMatch",
-          "must not be Exact with resourceVersion 0" },
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(RULES); i++) {
-        if (RULES[i].is_wrong)
-            field_error(errors, FIELD_ERROR_FORBIDDEN, RULES[i].field, NULL, "%s", RULES[i].why);
-    }
+    return 0;
 }
 
 void query_check_dry_run(const char *value, struct field_errors *errors)

@@ -5,14 +5,8 @@
 
 enum route_type {
     ROUTE_UNKNOWN,
-    ROUTE_OBJECTS,   /* a collection, an object, or a subresource of it */
-    ROUTE_CORE,      /* /api */
-    ROUTE_GROUPS,    /* /apis */
-    ROUTE_GROUP,     /* /apis/<group> */
-    ROUTE_RESOURCES, /* /api/v1, /apis/<group>/<version> */
-    ROUTE_OPENAPI_V2,
-    ROUTE_OPENAPI_V3,       /* /openapi/v3 */
-    ROUTE_OPENAPI_V3_GROUP, /* below it: group and version are set */
+    ROUTE_OBJECTS,  /* a collection, an object, or a subresource of it */
+    ROUTE_DOCUMENT, /* any other path: discovery and OpenAPI, if there is such a document */
     ROUTE_VERSION,
     ROUTE_HEALTH, /* /healthz, /livez, /readyz, and what is below them */
 };
@@ -25,7 +19,8 @@ struct route {
     const char *plural;
     const char *name;
     const char *subresource;
-    bool deeper; /* the path goes on behind the subresource */
+    bool deeper;          /* the path goes on behind the subresource */
+    const char *document; /* the whole path, "/apis/g.io/v1" */
 };
 
 /* "/api/v1/namespaces/x" is the namespace, "/api/v1/namespaces/x/secrets" is a collection in it. */
@@ -47,19 +42,15 @@ struct query {
     bool force, force_set;
     const char *propagation_policy, *orphan_dependents;
     const char *include_object;
-    const char
-        *timeout; /* no request takes that long: read only to refuse a text that is no duration */
-    int64_t grace_period_s;
     const char *uid; /* a precondition of a deletion, as resource_version is */
 };
 
 /* Unknown parameters are ignored; of a parameter that comes twice the first value counts. ERROR_INVALID: a number
- * or a duration cannot be read; *ret has the parameters before it. */
+ * cannot be read; *ret has the parameters before it. */
 int query_parse(struct arena *arena, const char *text, struct query *ret,
                 struct error *err) MUST_CHECK;
-/* Adds an error for each parameter that a list, or a watch, may not have. */
-void query_check_list(const struct query *query, bool watch, struct field_errors *errors);
 enum write_type { WRITE_OBJECT, WRITE_PATCH, WRITE_APPLY };
+/* Adds an error for each parameter that such a write may not have. */
 void query_check_write(const struct query *query, enum write_type type,
                        struct field_errors *errors);
 void query_check_dry_run(const char *value, struct field_errors *errors);

@@ -1,13 +1,9 @@
 /* What may I do, and who am I: the reviews that kubectl auth asks for. Nothing of them is stored. */
 #include "common/base/str.h"
 #include "standalone/api/call.h"
-#include "standalone/schema/absent.h"
 
 #define AUTHORIZATION "authorization.k8s.io"
 #define AUTHENTICATION "authentication.k8s.io"
-
-static const char *const REVIEW_VERBS[] = { "get",    "list",  "watch",  "create",
-                                            "update", "patch", "delete", "deletecollection" };
 
 static const char *review_text(const cJSON *object, const char *field)
 {
@@ -25,7 +21,7 @@ static bool review_is_served(const struct api_call *call, const char *group, con
         if (str_equal(kind->group, group) && str_equal(kind->plural, plural))
             return true;
     }
-    return absent_find(group, NULL, plural) || str_has_prefix(plural, "selfsubject");
+    return str_has_prefix(plural, "selfsubject");
 }
 
 static int review_access(struct api_call *call, cJSON *review)
@@ -68,43 +64,11 @@ static int review_who(struct api_call *call, cJSON *review)
     return 0;
 }
 
-static int review_rules(struct api_call *call, cJSON *review)
-{
-    const struct resources *resources = call->api->resources;
-    cJSON *status = json_set_object(review, "status");
-    cJSON *rules = json_set_array(status, "resourceRules");
-
-    for (size_t i = 0; i < resources_len(resources); i++) {
-        const struct kube_kind *kind = &resources_at(resources, i)->kind;
-
-        if (!user_may(call->request->user, "list", kind->group, kind->plural))
-            continue;
-
-        cJSON *rule = json_add_object(rules);
-        cJSON *verbs = json_set_array(rule, "verbs");
-
-        for (size_t v = 0; v < ARRAY_LEN(REVIEW_VERBS); v++) {
-            if (user_may(call->request->user, REVIEW_VERBS[v], kind->group, kind->plural))
-                json_add_string(verbs, REVIEW_VERBS[v]);
-        }
-        json_add_string(json_set_array(rule, "apiGroups"), kind->group);
-        json_add_string(json_set_array(rule, "resources"), kind->plural);
-    }
-
-    cJSON *paths = json_add_object(json_set_array(status, "nonResourceRules"));
-
-    json_add_string(json_set_array(paths, "verbs"), "get");
-    json_add_string(json_set_array(paths, "nonResourceURLs"), "*");
-    json_set_bool(status, "incomplete", false);
-    return 0;
-}
-
 static const struct {
     const char *group, *plural, *kind;
     int (*answer)(struct api_call *call, cJSON *review); /* 0, or it is refused */
 } REVIEWS[] = {
     { AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", review_access },
-    { AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview", review_rules },
     { AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview", review_who },
 };
 

@@ -6,9 +6,8 @@
 
 #include "common/base/str.h"
 #include "standalone/api/stored.h"
-#include "standalone/schema/name_rules.h"
 
-enum selection_operation { EXISTS, NOT_EXISTS, IN, NOT_IN, GREATER, LESS };
+enum selection_operation { EXISTS, NOT_EXISTS, IN, NOT_IN };
 
 struct requirement {
     const char *key;
@@ -97,9 +96,8 @@ static int selection_read_operator(struct selection_parser *parser, struct requi
         enum selection_operation operation;
         bool is_list;
     } OPERATORS[] = {
-        { "!=", NOT_IN, false }, { "==", IN, false },  { "=", IN, false },
-        { ">", GREATER, false }, { "<", LESS, false }, { "notin", NOT_IN, true },
-        { "in", IN, true },
+        { "!=", NOT_IN, false },   { "==", IN, false }, { "=", IN, false },
+        { "notin", NOT_IN, true }, { "in", IN, true },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(OPERATORS); i++) {
@@ -112,27 +110,6 @@ static int selection_read_operator(struct selection_parser *parser, struct requi
         return 0;
     }
     return *parser->at && *parser->at != ',' ? selection_refuse(parser, "an operator") : 0;
-}
-
-/* No label could ever have such a key or value. */
-static int selection_check_label(struct selection_parser *parser,
-                                 const struct requirement *requirement)
-{
-    struct field_errors *errors = field_errors_create(parser->arena);
-    bool compares = requirement->operation == GREATER || requirement->operation == LESS;
-    int64_t number;
-
-    check_qualified_name(errors, "key", requirement->key, requirement->key);
-    for (size_t i = 0; i < requirement->values_len; i++) {
-        check_label_value(errors, "value", requirement->values[i]);
-        if (compares && !str_to_int64(requirement->values[i], &number))
-            field_error(errors, FIELD_ERROR_INVALID, "value", NULL, "must be an integer");
-    }
-    if (!field_errors_count(errors))
-        return 0;
-    return error_set(parser->err, ERROR_INVALID, "selector: label '%.40s': %.180s",
-                     requirement->key,
-                     json_string(json_get(json_first(field_errors_causes(errors)), "message"), ""));
 }
 
 static int selection_compare(const void *a, const void *b)
@@ -151,7 +128,7 @@ static int selection_read_label(struct selection_parser *parser, struct requirem
         r = selection_read_operator(parser, ret);
     if (ret->values)
         qsort(ret->values, ret->values_len, sizeof(*ret->values), selection_compare);
-    return r < 0 ? r : selection_check_label(parser, ret);
+    return r == 0 && !*ret->key ? selection_refuse(parser, "a key") : r;
 }
 
 /* --- fields ----------------------------------------------------------------------------------- */
@@ -287,14 +264,6 @@ bool selection_is_empty(const struct selection *selection)
     return !selection->labels->len && !selection->fields->len;
 }
 
-static bool requirement_compares(const struct requirement *requirement, const char *value)
-{
-    int64_t number, limit;
-
-    return value && str_to_int64(value, &number) && str_to_int64(requirement->values[0], &limit) &&
-           (requirement->operation == GREATER ? number > limit : number < limit);
-}
-
 /* value NULL: there is none. */
 static bool requirement_is_met(const struct requirement *requirement, const char *value)
 {
@@ -310,12 +279,9 @@ static bool requirement_is_met(const struct requirement *requirement, const char
     case IN:
         return is_one;
     case NOT_IN:
-        return !is_one;
-    case GREATER:
-    case LESS:
         break;
     }
-    return requirement_compares(requirement, value);
+    return !is_one;
 }
 
 bool selection_matches(const struct selection *selection, const cJSON *object)

@@ -14,9 +14,9 @@ struct selection {
 };
 
 /*
- * labels: "a,!b,c=d,e!=f,g in (h,i),j notin (k),l>1,m<2"; fields: "metadata.name=a,spec.x!=b", with \ before a comma,
+ * labels: "a,!b,c=d,e!=f,g in (h,i),j notin (k)"; fields: "metadata.name=a,spec.x!=b", with \ before a comma,
  * an equals sign or another \. "" selects everything. The selection lives in the arena.
- * ERROR_INVALID: one of them cannot be read, no label has such a name or value, or objects of this resource cannot be
+ * ERROR_INVALID: one of them cannot be read, or objects of this resource cannot be
  * selected by this field: metadata.name and metadata.namespace are fields of all of them.
  */
 int selection_parse(struct arena *arena, const struct resource *resource, const char *labels,

@@ -21,7 +21,7 @@ const char *stored_text(struct arena *arena, const struct resource *resource, cJ
                         size_t *ret_len)
 {
     if (resource->to_storage)
-        resource->to_storage(arena, object);
+        resource->to_storage(object);
 
     cJSON *metadata =
         cJSON_DetachItemViaPointer(object, (cJSON *)(uintptr_t)json_get(object, "metadata"));
@@ -50,7 +50,7 @@ int stored_tree(struct arena *arena, const struct resource *resource, const stru
     cJSON *object = (cJSON *)(uintptr_t)tree; /* nobody else has it */
 
     if (resource->from_storage)
-        resource->from_storage(arena, object);
+        resource->from_storage(object);
     stored_set_version(object, revision ? revision : value->revision);
     *ret = object;
     return 0;

@@ -16,9 +16,6 @@ enum role { ROLE_NONE, ROLE_VIEW, ROLE_EDIT, ROLE_ADMIN, ROLES };
 struct user {
     const char *name;
     enum role role;
-    const char *uid; /* NULL: none */
-    const char *const
-        *groups; /* besides system:authenticated, ended by NULL; NULL: that of the role */
 };
 
 #define ROLE_GROUP "propeller:"        /* the group of a role: this and its name */

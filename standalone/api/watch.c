@@ -7,7 +7,7 @@
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
-#include "standalone/api/present.h"
+#include "standalone/api/call.h"
 #include "standalone/api/selection.h"
 #include "standalone/api/stored.h"
 
@@ -128,22 +128,15 @@ static bool watch_tell(struct api_watch *watch, struct arena *arena, const char 
     const cJSON *shown = present_tree(arena, &watch->format, watch->resource, &watch->table, tree);
     const char *text = json_text(arena, shown, &len);
 
-    watch->table.without_columns = true;
     return watch_end_line(watch, fits && buf_append(&watch->line, text, len));
 }
 
 static bool watch_tell_bookmark(struct api_watch *watch, struct arena *arena, bool ends_initial)
 {
     cJSON *object = json_object(arena), *metadata;
-    const char *always = watch->resource->always;
-    const cJSON *members = NULL;
 
     json_set_string(object, "kind", watch->resource->kind.kind);
     json_set_string(object, "apiVersion", resource_api_version(arena, watch->resource));
-    if (always && json_parse(arena, always, strlen(always), &members, NULL) == 0) {
-        json_for_each (member, members)
-            json_set_copy(object, member->string, member);
-    }
     metadata = json_set_object(object, "metadata");
     json_set_string(metadata, "resourceVersion", arena_printf(arena, "%" PRIu64, watch->revision));
     if (ends_initial)
@@ -417,8 +410,8 @@ int call_watch(struct api_call *call)
     own.arena = watch->arena;
     watch->revision = version || initial ? version : kv_revision(call->api->kv);
     watch->tells_end = initial && call->query.allow_bookmarks;
-    if (call_select(&own, &watch->selection) < 0 || present_options(&own, &watch->table) < 0 ||
-        watch_open(&own, watch, initial) < 0) {
+    watch->table = present_options(&own);
+    if (call_select(&own, &watch->selection) < 0 || watch_open(&own, watch, initial) < 0) {
         own.reply->body = arena_strndup(call->arena, own.reply->body, own.reply->body_len);
         api_watch_close(watch);
         return -1;

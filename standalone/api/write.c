@@ -5,11 +5,9 @@
 #include "common/schema/members.h"
 #include "common/schema/schema.h"
 #include "standalone/api/call.h"
-#include "standalone/api/present.h"
 #include "standalone/api/stored.h"
 #include "standalone/patch/managed_fields.h"
 #include "standalone/patch/patches.h"
-#include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
 
 /* Of a generated name: so many that none is ever taken. */
@@ -54,6 +52,16 @@ static bool write_is_status(const struct write *write)
 
 /* --- decoding --------------------------------------------------------------------------------- */
 
+static int write_refuse_field(struct api_call *call, const char *field, const char *why)
+{
+    struct field_errors *errors = field_errors_create(call->arena);
+    const struct kube_kind *kind = &call->resource->kind;
+
+    field_error(errors, FIELD_ERROR_INVALID, field, NULL, "%.400s", why);
+    return call_fail_status(call,
+                            field_errors_status(errors, kind->group, kind->kind, call->route.name));
+}
+
 /* patched: a patch made what is wrong. No part of the object is repeated: it may be a Secret. */
 static int write_refuse(struct write *write, bool patched, const char *why)
 {
@@ -63,12 +71,7 @@ static int write_refuse(struct write *write, bool patched, const char *why)
         return call_fail(call, 400, "BadRequest", "this is no %s: %s", call->resource->kind.kind,
                          why);
 
-    struct field_errors *errors = field_errors_create(call->arena);
-    const struct kube_kind *kind = &call->resource->kind;
-
-    field_error(errors, FIELD_ERROR_INVALID, "patch", NULL, "%.400s", why);
-    return call_fail_status(call,
-                            field_errors_status(errors, kind->group, kind->kind, call->route.name));
+    return write_refuse_field(call, "patch", why);
 }
 
 /* A built-in kind need not be said. */
@@ -118,28 +121,15 @@ static int write_decode(struct write *write, cJSON *object, bool patched)
 {
     struct api_call *call = write->call;
     const struct resource *resource = call->resource;
-    cJSON *unknown = json_array(call->arena), *pruned = json_array(call->arena);
+    cJSON *unknown = json_array(call->arena);
     struct error err;
 
     if (!cJSON_IsObject(object))
         return write_refuse(write, patched, "it is no object");
     if (write_check_kind(write, object, patched) < 0)
         return -1;
-    if (!json_get(object, "metadata"))
-        (void)json_set_object(object, "metadata");
-
-    int r = object_meta_decode(resource->schema, object, unknown, &err);
-    if (r == 0 && schema_check_numbers(object, &err) < 0)
-        return write_refuse(write, false, err.message);
-    if (r == 0 && !resource->custom)
-        r = schema_decode(resource->schema, object, &err);
-    if (r < 0)
+    if (object_decode(resource->schema, resource->custom, object, unknown, &err) < 0)
         return write_refuse(write, patched, err.message);
-    schema_prune(resource->schema, object, pruned);
-    json_for_each (path, pruned) {
-        if (json_len(unknown) < SCHEMA_MAX_UNKNOWN)
-            json_add_string(unknown, json_string(path, ""));
-    }
     /* An applied object was compared with the schema. */
     if (!write->managed && write_check_unknown(write, unknown, patched) < 0)
         return -1;
@@ -208,7 +198,7 @@ static const char *const OWN_METADATA[] = { "creationTimestamp", "generation", "
                                             "selfLink" };
 
 /* A deletion that has begun cannot be taken back; one that is sent for an object that is not being deleted, and
- * another uid, are refused as changes of what is fixed. */
+ * another uid, are refused as changes of what is fixed. Of an object that is created all of it goes. */
 static void write_take_metadata(struct write *write)
 {
     cJSON *metadata = object_meta_of(write->object);
@@ -220,6 +210,12 @@ static void write_take_metadata(struct write *write)
         json_remove(metadata, OWN_METADATA[i]);
         if (value)
             json_set_copy(metadata, OWN_METADATA[i], value);
+    }
+    if (!live) {
+        json_remove(metadata, "uid");
+        json_remove(metadata, DELETED);
+        json_remove(metadata, GRACE);
+        return;
     }
     if (json_get(live, DELETED))
         json_set_copy(metadata, DELETED, json_get(live, DELETED));
@@ -286,7 +282,7 @@ static void write_set_generation(struct write *write)
     cJSON *metadata = object_meta_of(write->object);
     int64_t generation = json_int(json_path(write->live, "metadata", "generation", NULL), 0);
 
-    if (!write->call->resource->counts_generation || write_is_status(write))
+    if (!write->call->resource->custom || write_is_status(write))
         return;
     if (!write->live || write_spec_differs(write->object, write->live) ||
         write_spec_differs(write->live, write->object))
@@ -299,10 +295,6 @@ static void write_prepare_create(struct write *write)
     cJSON *metadata = object_meta_of(write->object);
     char uid[UUID_LEN], now[RFC3339_LEN];
 
-    for (size_t i = 0; i < ARRAY_LEN(OWN_METADATA); i++)
-        json_remove(metadata, OWN_METADATA[i]);
-    json_remove(metadata, DELETED);
-    json_remove(metadata, GRACE);
     json_set_string(metadata, "uid", uuid_random(uid));
     json_set_string(metadata, "creationTimestamp",
                     rfc3339_format(clock_wall_us(call->api->clock), now));
@@ -363,8 +355,6 @@ static int write_validate(struct write *write)
         if (write_check_errors(write, errors) < 0)
             return -1;
         errors = field_errors_create(arena);
-        if (!write_is_status(write))
-            object_meta_warn(write->object, write->live, errors);
     }
 
     const struct validation validation = { .arena = arena,
@@ -383,8 +373,7 @@ static int write_admit(struct write *write)
 {
     struct api_call *call = write->call;
 
-    if (write->live)
-        write_take_metadata(write);
+    write_take_metadata(write);
     write_set_managers(write);
     if (write_apply_admission(write) < 0)
         return -1;
@@ -556,11 +545,6 @@ int call_create(struct api_call *call)
         !call->query.dry_run)
         return call_fail(call, 500, NULL,
                          "resourceVersion should not be set on objects to be created");
-    /* no client sets the members that are the server's, nor holds them */
-    (void)json_remove(object_meta_of(write.object), "uid");
-    (void)json_remove(object_meta_of(write.object), "creationTimestamp");
-    (void)json_remove(object_meta_of(write.object), DELETED);
-    (void)json_remove(object_meta_of(write.object), GRACE);
     write_generate_name(&write);
     if (write_check_namespace(call, object_meta_text(write.object, "name")) < 0)
         return -1;
@@ -600,22 +584,15 @@ static bool write_is_version(const char *text)
 static int write_check_version(struct write *write)
 {
     struct api_call *call = write->call;
-    const struct kube_kind *kind = &call->resource->kind;
     const char *version = object_meta_text(write->object, "resourceVersion");
 
     if (write_is_version(version))
         return str_equal(version, object_meta_text(write->live, "resourceVersion"))
                    ? 0
                    : call_fail_changed(call, call->route.name);
-    if (!call->resource->custom && !str_equal(kind->plural, "leases"))
+    if (!call->resource->custom && !str_equal(call->resource->kind.plural, "leases"))
         return 0;
-
-    struct field_errors *errors = field_errors_create(call->arena);
-
-    field_error(errors, FIELD_ERROR_INVALID, "metadata.resourceVersion", NULL,
-                "must be specified for an update");
-    return call_fail_status(
-        call, field_errors_status(errors, kind->group, kind->plural, call->route.name));
+    return write_refuse_field(call, "metadata.resourceVersion", "must be specified for an update");
 }
 
 static int write_refuse_uid(struct api_call *call)
@@ -698,7 +675,7 @@ int call_update(struct api_call *call)
         write_check_names(&write) < 0)
         return -1;
     write.sent = write.object;
-    return write_in_turn(&write, call->resource->creates_on_update);
+    return write_in_turn(&write, false);
 }
 
 /* --- patches ---------------------------------------------------------------------------------- */

@@ -54,44 +54,6 @@ static int write_document(struct export *export, const cJSON *manifest, struct e
     return 0;
 }
 
-/* 1: the Task of that name is there, has finished, and stays behind. */
-static int stays_behind(const struct export *export, struct arena *arena, const char *ns,
-                        const char *name, struct error *err)
-{
-    struct kv_value value;
-    cJSON *task = NULL;
-
-    int r = kv_reader_get(export->reader, arena, stored_key(arena, export->resource, ns, name),
-                          &value, err);
-    if (r == -ERROR_NOT_FOUND)
-        return 0;
-    if (r == 0)
-        r = stored_tree(arena, export->resource, &value, 0, &task, err);
-    if (r < 0)
-        return r;
-    return manifest_judge(&export->resource->kind, task) == MANIFEST_FINISHED;
-}
-
-static int note_stranded(struct export *export, struct arena *arena, const cJSON *task,
-                         struct error *err)
-{
-    const char *ns = json_string(json_path(task, "metadata", "namespace", NULL), "");
-    const char *name = json_string(json_path(task, "metadata", "name", NULL), "");
-
-    json_for_each (needed, json_path(task, "spec", "dependsOn", NULL)) {
-        int r = stays_behind(export, arena, ns, json_string(needed, ""), err);
-        if (r < 0)
-            return r;
-        if (r == 0)
-            continue;
-        if (!export->counts.stranded++)
-            export->counts.stranded_example = arena_printf(export->arena, "%s/%s needs '%.253s'",
-                                                           ns, name, json_string(needed, ""));
-        return 0;
-    }
-    return 0;
-}
-
 static int write_object(struct export *export, struct arena *arena, const struct kv_value *value,
                         struct error *err)
 {
@@ -111,52 +73,31 @@ static int write_object(struct export *export, struct arena *arena, const struct
     }
     if (manifest_loses_owners(object))
         export->counts.without_owners++;
-    if (!keeps_finished && str_equal(kind->kind, "Task")) {
-        r = note_stranded(export, arena, object, err);
-        if (r < 0)
-            return r;
-    }
     return write_document(export, manifest_of(arena, kind, object, export->options->status), err);
 }
 
-/* Objects of one page; *ret_last: the key of the last, in the arena; NULL: there are no more. */
-static int write_page(struct export *export, const char *prefix, const char *after,
-                      struct arena *arena, const char **ret_last, struct error *err)
-{
-    const struct kv_range range = {
-        .prefix = prefix, .after = after, .limit = PAGE, .uncounted = true
-    };
-    struct kv_page page;
-
-    int r = kv_reader_list(export->reader, arena, &range, &page, err);
-    for (size_t i = 0; r == 0 && i < page.len; i++) {
-        CLEANUP(arena_destroyp) struct arena *own = arena_create();
-
-        r = write_object(export, own, &page.items[i], err);
-    }
-    if (r < 0)
-        return r;
-    *ret_last = page.remaining ? page.items[page.len - 1].key : NULL;
-    return 0;
-}
-
+/* By pages, each let go before the next. */
 static int write_kind(struct export *export, struct error *err)
 {
-    const struct resource *resource = export->resource;
     const char *ns = str_is_empty(export->options->ns) ? NULL : export->options->ns;
-    struct arena *last = arena_create();
-    const char *prefix = stored_key(export->arena, resource, ns, NULL);
-    const char *after = NULL;
+    struct kv_range range = { .prefix = stored_key(export->arena, export->resource, ns, NULL),
+                              .limit = PAGE,
+                              .uncounted = true };
+    struct kv_page page;
     int r;
 
     do {
-        struct arena *arena = arena_create();
+        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
-        r = write_page(export, prefix, after, arena, &after, err);
-        arena_destroy(last); /* the key that the page began behind */
-        last = arena;
-    } while (r == 0 && after);
-    arena_destroy(last);
+        r = kv_reader_list(export->reader, arena, &range, &page, err);
+        for (size_t i = 0; r == 0 && i < page.len; i++) {
+            CLEANUP(arena_destroyp) struct arena *own = arena_create();
+
+            r = write_object(export, own, &page.items[i], err);
+        }
+        if (r == 0 && page.remaining)
+            range.after = arena_strdup(export->arena, page.items[page.len - 1].key);
+    } while (r == 0 && page.remaining);
     return r;
 }
 

@@ -17,9 +17,6 @@ struct export_counts {
     size_t written;
     size_t left_out[MANIFEST_VERDICTS]; /* finished, children, … */
     size_t without_owners;              /* written, and without an owner from now on */
-    /* Tasks that depend on a finished one that is left out: they would wait for ever. */
-    size_t stranded;
-    const char *stranded_example; /* in the arena of the caller; NULL: none */
 };
 
 /*

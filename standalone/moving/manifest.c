@@ -219,34 +219,16 @@ cJSON *manifest_of(struct arena *arena, const struct kube_kind *kind, const cJSO
 
 /* --- differences --- */
 
+/* Lists are one value. NULL: they are equal. */
 static const char *differ(struct arena *arena, const cJSON *one, const cJSON *other,
-                          const char *path);
-
-static const char *differ_in_items(struct arena *arena, const cJSON *one, const cJSON *other,
-                                   const char *path)
-{
-    const cJSON *item = json_first(one), *against = json_first(other);
-
-    for (size_t i = 0; item || against; i++) {
-        const char *at = arena_printf(arena, "%s[%zu]", path, i);
-        const char *found;
-
-        if (!item || !against)
-            return at;
-        found = differ(arena, item, against, at);
-        if (found)
-            return found;
-        item = item->next;
-        against = against->next;
-    }
-    return path;
-}
-
-static const char *differ_in_members(struct arena *arena, const cJSON *one, const cJSON *other,
-                                     const char *path)
+                          const char *path)
 {
     const char *dot = *path ? "." : "";
 
+    if (json_equal(one, other))
+        return NULL;
+    if (!cJSON_IsObject(one) || !cJSON_IsObject(other))
+        return path;
     json_for_each (value, one) {
         const char *found = differ(arena, value, json_get(other, value->string),
                                    arena_printf(arena, "%s%s%s", path, dot, value->string));
@@ -257,18 +239,6 @@ static const char *differ_in_members(struct arena *arena, const cJSON *one, cons
         if (!json_get(one, value->string))
             return arena_printf(arena, "%s%s%s", path, dot, value->string);
     }
-    return path;
-}
-
-static const char *differ(struct arena *arena, const cJSON *one, const cJSON *other,
-                          const char *path)
-{
-    if (json_equal(one, other))
-        return NULL;
-    if (cJSON_IsObject(one) && cJSON_IsObject(other))
-        return differ_in_members(arena, one, other, path);
-    if (cJSON_IsArray(one) && cJSON_IsArray(other))
-        return differ_in_items(arena, one, other, path);
     return path;
 }
 

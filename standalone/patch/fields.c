@@ -34,28 +34,14 @@ static const struct schema *fields_items(const struct schema *schema)
     return schema->items ? schema->items : &SCHEMA_DEDUCED;
 }
 
-/* In built-in kinds a required member that an item lacks is the empty string. */
-static bool fields_key_is_empty(const struct schema *items, const char *key)
-{
-    json_for_each (required, items->definition ? items->required : NULL) {
-        if (str_equal(json_string(required, NULL), key))
-            return true;
-    }
-    return false;
-}
-
 static const char *fields_key_name(struct arena *arena, const struct schema *schema,
                                    const cJSON *item)
 {
     cJSON *keys = json_object(arena);
 
     for (size_t i = 0; schema->keys[i] && cJSON_IsObject(item); i++) {
-        const char *key = schema->keys[i];
-
-        if (json_get(item, key))
-            json_set_copy(keys, key, json_get(item, key));
-        else if (fields_key_is_empty(schema->items, key))
-            json_set_string(keys, key, "");
+        if (json_get(item, schema->keys[i]))
+            json_set_copy(keys, schema->keys[i], json_get(item, schema->keys[i]));
     }
     return json_first(keys) ? json_text(arena, keys, NULL) : NULL;
 }
@@ -161,17 +147,12 @@ static void fields_visit_items(struct fields_walk *walk, const struct schema *sc
         fields_unite_items(walk, path, set);
 }
 
-/* A string with another format than these may be any scalar. */
-static const char *fields_scalar_fault(const struct schema *schema, const cJSON *value)
+static const char *fields_fault(enum schema_type shape, const cJSON *value)
 {
-    bool text = !schema->format || str_equal(schema->format, "byte");
-
-    if ((schema->type == SCHEMA_INTEGER || schema->type == SCHEMA_NUMBER) && !json_is_number(value))
-        return "expected a number";
-    if (schema->type == SCHEMA_BOOLEAN && !cJSON_IsBool(value))
-        return "expected a boolean";
-    if (schema->type == SCHEMA_STRING && text && !cJSON_IsString(value))
-        return "expected a string";
+    if (shape == SCHEMA_OBJECT)
+        return cJSON_IsObject(value) ? NULL : "expected an object";
+    if (shape == SCHEMA_ARRAY)
+        return cJSON_IsArray(value) ? NULL : "expected a list";
     return cJSON_IsObject(value) || cJSON_IsArray(value) ? "expected a scalar" : NULL;
 }
 
@@ -181,24 +162,18 @@ static void fields_visit(struct fields_walk *walk, const struct schema *schema, 
 {
     const struct field_path path = { parent, set };
     enum schema_type shape = fields_shape(schema, value);
-    const char *fault = NULL;
+    const char *fault = fields_fault(shape, value);
 
     set->value = value;
     set->leaf = shape == SCHEMA_ANY && !cJSON_IsNull(value);
     if (cJSON_IsNull(value))
         return;
-    if (shape == SCHEMA_OBJECT && !cJSON_IsObject(value))
-        fault = "expected an object";
-    else if (shape == SCHEMA_ARRAY && !cJSON_IsArray(value))
-        fault = "expected a list";
+    if (fault)
+        fields_wrong(walk, &path, fault);
     else if (shape == SCHEMA_OBJECT)
         fields_visit_members(walk, schema, value, &path, set);
     else if (shape == SCHEMA_ARRAY)
         fields_visit_items(walk, schema, value, &path, set);
-    else
-        fault = fields_scalar_fault(schema, value);
-    if (fault)
-        fields_wrong(walk, &path, fault);
     if (set->leaf || fault)
         set->len = 0;
     else if (shape == SCHEMA_OBJECT && set->len)

@@ -8,7 +8,7 @@
 /*
  * The fields that object sets, with their values. Fields that are not declared, and items without a key, are left out
  * of the set; an item that is in a list more than once is one leaf.
- * ERROR_INVALID, although *ret is complete: a value is of another type than the schema says, a field is not declared,
+ * ERROR_INVALID, although *ret is complete: a value is no object, list or scalar as the schema says, a field is not declared,
  * an item has no key, or, unless duplicates, it is in the list more than once.
  */
 int fields_of(struct arena *arena, const struct schema *schema, const cJSON *object,

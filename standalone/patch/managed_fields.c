@@ -1,13 +1,193 @@
 #include "standalone/patch/managed_fields.h"
 
+#include <stdlib.h>
+
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "standalone/patch/fields.h"
-#include "standalone/patch/managers.h"
-#include "standalone/schema/decode.h"
 
 #define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
+
+/* Of one object. */
+#define MANAGERS_MAX 1024
+/* More managers that only update are forgotten, the oldest first. */
+#define MANAGERS_MAX_UPDATERS 10
+
+struct manager {
+    const char *name;
+    const char *subresource; /* "" for none */
+    const char *version;     /* apiVersion of the fields */
+    bool applies;            /* operation Apply; otherwise Update */
+    const char *time;        /* RFC 3339; NULL: none */
+    struct field_set fields;
+};
+
+/* In the arena, as all they point to. */
+struct managers {
+    struct manager *items;
+    size_t len, cap;
+};
+
+/* --- managers ---------------------------------------------------------------------------------- */
+
+static bool managers_are_same(const struct manager *a, const struct manager *b)
+{
+    return a->applies == b->applies && str_equal(a->name, b->name) &&
+           str_equal(a->subresource, b->subresource) &&
+           (a->applies || str_equal(a->version, b->version));
+}
+
+/* The manager with the same name, operation and subresource, and for Update the same version. NULL: there is none. */
+static struct manager *managers_find(const struct managers *managers, const struct manager *id)
+{
+    for (size_t i = 0; i < managers->len; i++) {
+        if (managers_are_same(&managers->items[i], id))
+            return &managers->items[i];
+    }
+    return NULL;
+}
+
+static struct manager *managers_add(struct arena *arena, struct managers *managers,
+                                    const struct manager *manager)
+{
+    if (managers->len == managers->cap) {
+        size_t cap = managers->cap ? managers->cap * 2 : 8;
+        struct manager *items = arena_array(arena, struct manager, cap);
+
+        if (managers->len)
+            memcpy(items, managers->items, managers->len * sizeof(*items));
+        managers->items = items;
+        managers->cap = cap;
+    }
+    managers->items[managers->len] = *manager;
+    return &managers->items[managers->len++];
+}
+
+static void managers_drop_empty(struct managers *managers)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < managers->len; i++) {
+        if (!field_set_is_empty(&managers->items[i].fields))
+            managers->items[kept++] = managers->items[i];
+    }
+    managers->len = kept;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static bool managers_read_entry(struct arena *arena, const cJSON *entry, struct manager *ret)
+{
+    const char *operation = json_string(json_get(entry, "operation"), "");
+    const cJSON *fields = json_get(entry, "fieldsV1");
+
+    *ret = (struct manager){
+        .name = json_string(json_get(entry, "manager"), ""),
+        .subresource = json_string(json_get(entry, "subresource"), ""),
+        .version = json_string(json_get(entry, "apiVersion"), ""),
+        .applies = str_equal(operation, "Apply"),
+        .time = json_string(json_get(entry, "time"), NULL),
+    };
+    if ((!ret->applies && !str_equal(operation, "Update")) || !*ret->version ||
+        !str_equal(json_string(json_get(entry, "fieldsType"), ""), "FieldsV1"))
+        return false;
+    return !fields || field_set_read(arena, fields, &ret->fields);
+}
+
+/* false: an entry cannot be read; *ret is not changed. */
+static bool managers_read(struct arena *arena, const cJSON *managed_fields, struct managers *ret)
+{
+    struct managers managers = { 0 };
+
+    if (json_len(managed_fields) > MANAGERS_MAX)
+        return false;
+    json_for_each (entry, managed_fields) {
+        struct manager manager, *known;
+
+        if (!managers_read_entry(arena, entry, &manager))
+            return false;
+        known = managers_find(&managers, &manager);
+        if (known)
+            *known = manager; /* the last one counts */
+        else
+            managers_add(arena, &managers, &manager);
+    }
+    *ret = managers;
+    return true;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static int64_t managers_seconds(const struct manager *manager)
+{
+    int64_t us = 0;
+
+    if (!manager->time || !rfc3339_parse(manager->time, &us))
+        return 0;
+    return us / 1000000;
+}
+
+/* Those that apply come first, and then the older ones. */
+static int managers_compare(const void *a, const void *b)
+{
+    const struct manager *one = a, *other = b;
+    int64_t one_s = managers_seconds(one), other_s = managers_seconds(other);
+    int order = (int)other->applies - (int)one->applies;
+
+    if (!order)
+        order = one_s < other_s ? -1 : one_s > other_s;
+    if (!order)
+        order = strcmp(one->name, other->name);
+    if (!order)
+        order = strcmp(one->version, other->version);
+    return order ? order : strcmp(one->subresource, other->subresource);
+}
+
+/* The oldest of those that only update, which come last, go: fields that no manager has are free to take. */
+static void managers_cap(struct managers *managers)
+{
+    size_t first = 0, excess;
+
+    while (first < managers->len && managers->items[first].applies)
+        first++;
+    if (managers->len - first <= MANAGERS_MAX_UPDATERS)
+        return;
+    excess = managers->len - first - MANAGERS_MAX_UPDATERS;
+    memmove(&managers->items[first], &managers->items[first + excess],
+            MANAGERS_MAX_UPDATERS * sizeof(*managers->items));
+    managers->len -= excess;
+}
+
+/* Orders them as the API server does, drops those without fields and the oldest updaters. Returns an array, the
+ * caller's; NULL: there are none. */
+static cJSON *managers_write(struct arena *arena, struct managers *managers)
+{
+    cJSON *entries;
+
+    managers_drop_empty(managers);
+    if (!managers->len)
+        return NULL;
+    qsort(managers->items, managers->len, sizeof(*managers->items), managers_compare);
+    managers_cap(managers);
+    entries = cJSON_CreateArray();
+    for (size_t i = 0; i < managers->len; i++) {
+        const struct manager *manager = &managers->items[i];
+        cJSON *entry = json_add_object(entries);
+
+        if (*manager->name)
+            json_set_string(entry, "manager", manager->name);
+        json_set_string(entry, "operation", manager->applies ? "Apply" : "Update");
+        json_set_string(entry, "apiVersion", manager->version);
+        if (manager->time)
+            json_set_string(entry, "time", manager->time);
+        json_set_string(entry, "fieldsType", "FieldsV1");
+        json_set(entry, "fieldsV1", field_set_write(arena, &manager->fields));
+        if (*manager->subresource)
+            json_set_string(entry, "subresource", manager->subresource);
+    }
+    return entries;
+}
 
 /* One write of an object. */
 struct managing {
@@ -73,22 +253,15 @@ static struct field_set managing_written(const struct managing *self, const stru
     return field_set_without(self->arena, set, &unwritten);
 }
 
-/* An object that is not there as Go has it: its kind, and members that are always written. */
+/* An object that is not there; a built-in kind has its spec at least. */
 static const cJSON *managing_nothing(const struct managing *self)
 {
-    const struct resource *resource = self->write->resource;
-    const cJSON *always = NULL;
     cJSON *object = json_object(self->arena);
 
     json_set_string(object, "apiVersion", self->own.version);
-    json_set_string(object, "kind", resource->kind.kind);
-    if (!resource->custom)
-        json_set_object(object, "metadata");
-    if (resource->always &&
-        json_parse(self->arena, resource->always, strlen(resource->always), &always, NULL) == 0) {
-        json_for_each (member, always)
-            json_set_copy(object, member->string, member);
-    }
+    json_set_string(object, "kind", self->write->resource->kind.kind);
+    if (!self->write->resource->custom && schema_field(self->schema, "spec"))
+        json_set_object(object, "spec");
     return object;
 }
 
@@ -172,13 +345,9 @@ static void managing_set(struct managing *self, cJSON *object)
     json_set(metadata, "managedFields", managers_write(self->arena, &self->managers));
 }
 
-/* A list with an entry that says nothing; for built-in kinds also an empty one. */
-static bool managing_is_reset(const struct managing *self, const cJSON *managed_fields)
+/* A list with an entry that says nothing. */
+static bool managing_is_reset(const cJSON *managed_fields)
 {
-    if (!cJSON_IsArray(managed_fields))
-        return false;
-    if (!json_first(managed_fields))
-        return !self->write->resource->custom;
     return json_len(managed_fields) == 1 && json_len(json_first(managed_fields)) == 0;
 }
 
@@ -189,7 +358,7 @@ static void managing_read(struct managing *self, const cJSON *live, const cJSON 
     const cJSON *known = json_path(live, "metadata", "managedFields", NULL);
 
     if (!*self->write->subresource &&
-        (managing_is_reset(self, sent) ||
+        (managing_is_reset(sent) ||
          (json_len(sent) && managers_read(self->arena, sent, &self->managers))))
         return;
     (void)managers_read(self->arena, known, &self->managers);
@@ -220,9 +389,8 @@ void managed_fields_update(struct arena *arena, const struct managed_fields_writ
 struct conflicts {
     struct arena *arena;
     const char *manager; /* as messages call it */
-    const char *path;    /* of the last one */
     cJSON *causes;
-    struct buf lines;
+    struct buf text;
     size_t count;
 };
 
@@ -230,15 +398,17 @@ static void conflicts_add(struct conflicts *conflicts, const struct field_path *
 {
     const struct field_set *set = path->field;
 
-    if (set->member && conflicts->lines.len < MAX_CONFLICTS_TEXT - 2 * FIELD_PATH_TEXT_MAX) {
+    if (set->member && conflicts->text.len < MAX_CONFLICTS_TEXT - 2 * FIELD_PATH_TEXT_MAX) {
         cJSON *cause = json_add_object(conflicts->causes);
+        const char *field = field_path_text(conflicts->arena, path);
+        const char *message =
+            arena_printf(conflicts->arena, "conflict with %s", conflicts->manager);
 
-        conflicts->path = field_path_text(conflicts->arena, path);
-        (void)!buf_printf(&conflicts->lines, "\n- %s", conflicts->path);
+        (void)!buf_printf(&conflicts->text, "%s%s: %s", conflicts->text.len ? ", " : "", message,
+                          field);
         json_set_string(cause, "reason", "FieldManagerConflict");
-        json_set_string(cause, "message",
-                        arena_printf(conflicts->arena, "conflict with %s", conflicts->manager));
-        json_set_string(cause, "field", conflicts->path);
+        json_set_string(cause, "message", message);
+        json_set_string(cause, "field", field);
     }
     conflicts->count += set->member;
     for (size_t i = 0; i < set->len; i++)
@@ -257,19 +427,12 @@ static const char *conflicts_manager(struct arena *arena, const struct manager *
 static const cJSON *conflicts_status(const struct conflicts *conflicts)
 {
     cJSON *status = json_object(conflicts->arena);
-    const char *lines = buf_string(&conflicts->lines), *message;
 
-    message = arena_printf(conflicts->arena, "Apply failed with %zu conflicts: %s",
-                           conflicts->count, lines + (*lines == '\n'));
-    if (conflicts->count == 1)
-        message =
-            arena_printf(conflicts->arena, "Apply failed with 1 conflict: conflict with %s: %s",
-                         conflicts->manager, conflicts->path);
-    json_set_string(status, "kind", "Status");
-    json_set_string(status, "apiVersion", "v1");
-    json_set_object(status, "metadata");
     json_set_string(status, "status", "Failure");
-    json_set_string(status, "message", message);
+    json_set_string(status, "message",
+                    arena_printf(conflicts->arena, "Apply failed with %zu conflict%s: %s",
+                                 conflicts->count, conflicts->count == 1 ? "" : "s",
+                                 buf_string(&conflicts->text)));
     json_set_string(status, "reason", "Conflict");
     json_set_copy(json_set_object(status, "details"), "causes", conflicts->causes);
     json_set_int(status, "code", 409);
@@ -300,9 +463,8 @@ static const cJSON *managing_conflicts(const struct managing *self, const struct
 {
     const struct field_set allowed = managing_allowed(self);
     struct conflicts conflicts = { .arena = self->arena,
-                                   .path = "",
                                    .causes = json_array(self->arena),
-                                   .lines = BUF_INIT(MAX_CONFLICTS_TEXT) };
+                                   .text = BUF_INIT(MAX_CONFLICTS_TEXT) };
     const cJSON *status;
 
     for (size_t i = 0; i < self->managers.len; i++) {
@@ -314,11 +476,10 @@ static const cJSON *managing_conflicts(const struct managing *self, const struct
             continue;
         set.member = false;
         conflicts.manager = conflicts_manager(self->arena, other);
-        (void)!buf_printf(&conflicts.lines, "\nconflicts with %s:", conflicts.manager);
         conflicts_add(&conflicts, &(struct field_path){ .field = &set });
     }
     status = conflicts.count ? conflicts_status(&conflicts) : NULL;
-    buf_release(&conflicts.lines);
+    buf_release(&conflicts.text);
     return status;
 }
 
@@ -411,11 +572,9 @@ int managed_fields_apply(struct arena *arena, const struct managed_fields_write 
                          const cJSON *live, const cJSON *applied, bool force, cJSON **ret,
                          const cJSON **ret_status, struct error *err)
 {
-    const struct resource *resource = write->resource;
     struct managing self = managing_of(arena, write);
     struct field_set fields;
     struct manager *own;
-    struct error why;
 
     self.applied = applied;
     int r = managing_read_live(&self, live, err);
@@ -435,9 +594,6 @@ int managed_fields_apply(struct arena *arena, const struct managed_fields_write 
     own->fields = managing_managed(&self, &own->fields);
     if (!json_equal(merged, self.live))
         own->time = self.now;
-    if (!resource->custom && schema_decode(resource->schema, merged, &why) < 0)
-        return error_set(err, ERROR_INTERNAL, "the result is no %s: %s", resource->kind.kind,
-                         why.message);
     managing_refresh_annotation(&self, merged);
     managing_set(&self, merged);
     *ret = merged;

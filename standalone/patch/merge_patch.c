@@ -1,5 +1,4 @@
 #include <assert.h>
-#include <stdlib.h>
 
 #include "common/base/map.h"
 #include "common/base/str.h"
@@ -11,9 +10,7 @@
  * as well. */
 
 #define MERGE_DIRECTIVE "$patch"
-#define MERGE_RETAIN_KEYS "$retainKeys"
 #define MERGE_DELETE_FROM "$deleteFromPrimitiveList/"
-#define MERGE_ELEMENT_ORDER "$setElementOrder/"
 
 struct merging {
     struct arena *arena;
@@ -76,140 +73,82 @@ static const char *merge_identity(struct arena *arena, const char *key, const cJ
     return id ? value_key(arena, id) : NULL;
 }
 
-/* identity -> position of its first item, from 1 */
-static struct map *merge_positions(struct arena *arena, const char *key, const cJSON *list)
+/* The first of equal items counts. */
+static struct map *merge_index(struct arena *arena, const char *key, cJSON *list)
 {
-    struct map *positions = arena_own(arena, map_create(NULL), merge_release_map);
-    uintptr_t position = 0;
+    struct map *items = arena_own(arena, map_create(NULL), merge_release_map);
 
-    json_for_each (item, list) {
+    for (cJSON *item = list->child; item; item = item->next) {
         const char *id = merge_identity(arena, key, item);
 
-        position++;
-        if (id && !map_get(positions, id))
-            map_set(positions, id, (void *)position); /* NOLINT(performance-no-int-to-ptr) */
+        if (id && !map_get(items, id))
+            map_set(items, id, item);
     }
-    return positions;
+    return items;
 }
 
-static size_t merge_position(const struct map *positions, const char *id)
+static void merge_delete(cJSON *list, struct map *items, const char *id)
 {
-    return id ? (size_t)(uintptr_t)map_get(positions, id) : 0;
+    cJSON *item = map_get(items, id);
+
+    map_remove(items, id);
+    if (item)
+        cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
 }
 
-/* An item of a merged list; 0: it is not in that list. */
-struct merge_item {
-    cJSON *value;
-    size_t ordered, live;
-};
-
-static int merge_compare_items(const void *a, const void *b)
+static void merge_item(struct merging *merging, const struct schema *schema, cJSON *list,
+                       struct map *items, const cJSON *change)
 {
-    const struct merge_item *one = a, *other = b;
+    const char *id = merge_identity(merging->arena, schema->merge_key, change);
+    const char *directive = merge_directive(change);
+    cJSON *item = id ? map_get(items, id) : NULL;
 
-    return one->ordered < other->ordered ? -1 : one->ordered > other->ordered;
+    if (!id) {
+        merge_fail(merging, ERROR_INTERNAL, "an item of a list lacks its merge key",
+                   schema->merge_key);
+    } else if (str_equal(directive, "delete")) {
+        merge_delete(list, items, id);
+    } else if (*directive) {
+        merge_fail(merging, ERROR_INTERNAL, "an item of a list has an unknown " MERGE_DIRECTIVE,
+                   directive);
+    } else if (!item) {
+        item = json_copy(change);
+        json_add(list, item);
+        map_set(items, id, item);
+    } else if (cJSON_IsObject(item)) {
+        (void)merge_map(merging, schema->items, item, change);
+    }
 }
 
-/* Items of order come in its order; the others keep the places that they have among them in the live list. */
-static void merge_order(struct arena *arena, const char *key, cJSON *list, const cJSON *order,
-                        const struct map *live)
+static bool merge_replaces(const cJSON *change)
 {
-    const struct map *ordered = merge_positions(arena, key, order);
-    struct merge_item *items = arena_array(arena, struct merge_item, json_len(list) + 1), *named;
-    size_t others_len = 0, len = json_len(list), next = 0;
-
-    named = arena_array(arena, struct merge_item, len + 1);
-    for (size_t i = 0; i < len; i++) {
-        cJSON *value = cJSON_DetachItemViaPointer(list, list->child);
-        const char *id = merge_identity(arena, key, value);
-        const struct merge_item item = { .value = value,
-                                         .ordered = merge_position(ordered, id),
-                                         .live = merge_position(live, id) };
-
-        if (item.ordered)
-            named[next++] = item;
-        else
-            items[others_len++] = item;
-    }
-    qsort(named, next, sizeof(*named), merge_compare_items);
-    len = next;
-    next = 0;
-    for (size_t i = 0; i < others_len; i++) {
-        while (next < len && !(items[i].live && items[i].live < named[next].live))
-            json_add(list, named[next++].value);
-        json_add(list, items[i].value);
-    }
-    while (next < len)
-        json_add(list, named[next++].value);
+    return str_equal(merge_directive(change), "replace");
 }
 
-/* true: an item says that the patch replaces the list. */
-static bool merge_check_items(struct merging *merging, const char *key, const cJSON *patch)
-{
-    bool replaces = false;
-
-    json_for_each (item, patch) {
-        const char *directive = merge_directive(item);
-        bool replace = str_equal(directive, "replace");
-
-        replaces = replaces || replace;
-        if (*directive && !replace && !str_equal(directive, "delete"))
-            merge_fail(merging, ERROR_INTERNAL, "an item of a list has an unknown " MERGE_DIRECTIVE,
-                       directive);
-        else if (key && !replace && !json_get(item, key))
-            merge_fail(merging, ERROR_INTERNAL, "an item of a list lacks its merge key", key);
-    }
-    return replaces;
-}
-
-static void merge_items(struct merging *merging, const struct schema *schema, cJSON *list,
-                        const struct map *live, const cJSON *patch)
-{
-    const char *key = schema->merge_key, *id;
-    const struct map *positions = merge_positions(merging->arena, key, patch);
-    bool replaces = merge_check_items(merging, key, patch);
-    size_t len, at;
-    const cJSON **changes = members_in_order(merging->arena, patch, &len);
-
-    for (cJSON *item = list->child, *next; item && !merging->failed; item = next) {
-        next = item->next;
-        at = merge_position(positions, merge_identity(merging->arena, key, item));
-        if (replaces || (at && json_get(changes[at - 1], MERGE_DIRECTIVE)))
-            cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
-        else if (at && cJSON_IsObject(item))
-            (void)merge_map(merging, schema->items, item, changes[at - 1]);
-    }
-    for (at = 0; at < len && !merging->failed; at++) {
-        id = merge_identity(merging->arena, key, changes[at]);
-        if (!json_get(changes[at], MERGE_DIRECTIVE) && merge_position(positions, id) == at + 1 &&
-            (replaces || !merge_position(live, id)))
-            json_add(list, json_copy(changes[at]));
-    }
-}
-
-/* changes: the members of the patch, of which three may speak of the list. */
+/* changes: the members of the patch, of which two may change the list. Items that are new come last; an item
+ * {"$patch": "replace"} says that the others replace the list. */
 static void merge_list(struct merging *merging, const struct schema_field *field,
                        const struct members *changes, cJSON *list)
 {
     struct arena *arena = merging->arena;
-    const char *key = field->schema->merge_key, *name = field->name;
-    const cJSON *items = members_get(changes, name), *deleted, *order;
-    const struct map *live, *gone;
+    const char *key = field->schema->merge_key;
+    const cJSON *given = members_get(changes, field->name);
+    struct map *items = merge_index(arena, key, list);
 
-    deleted = members_get(changes, arena_printf(arena, MERGE_DELETE_FROM "%s", name));
-    order = members_get(changes, arena_printf(arena, MERGE_ELEMENT_ORDER "%s", name));
-    if (!(items || deleted || order) || (items && !cJSON_IsArray(items)))
-        return;
-    live = merge_positions(arena, key, list);
-    gone = merge_positions(arena, NULL, deleted);
-    for (cJSON *item = list->child, *next; item && deleted; item = next) {
-        next = item->next;
-        if (merge_position(gone, merge_identity(arena, NULL, item)))
-            cJSON_Delete(cJSON_DetachItemViaPointer(list, item));
+    json_for_each (id,
+                   members_get(changes, arena_printf(arena, MERGE_DELETE_FROM "%s", field->name)))
+        merge_delete(list, items, merge_identity(arena, NULL, id));
+    json_for_each (change, cJSON_IsArray(given) ? given : NULL) {
+        if (!merge_replaces(change))
+            continue;
+        cJSON_Delete(list->child); /* with all after it */
+        list->child = NULL;
+        items = merge_index(arena, key, list);
     }
-    merge_items(merging, field->schema, list, live, items);
-    if (order || items)
-        merge_order(arena, key, list, order ? order : items, live);
+    json_for_each (change, cJSON_IsArray(given) ? given : NULL) {
+        if (!merge_replaces(change))
+            merge_item(merging, field->schema, list, items, change);
+    }
 }
 
 /* --- maps ------------------------------------------------------------------------------------- */
@@ -239,27 +178,6 @@ static bool merge_is_list(const struct schema *schema, const char *name)
     return member && member->patch_merge;
 }
 
-/* true: the member says how to merge and is not a member of the result. */
-static bool merge_is_directive(struct merging *merging, const struct schema *schema,
-                               const char *name)
-{
-    static const char *const PREFIXES[] = { MERGE_DELETE_FROM, MERGE_ELEMENT_ORDER };
-
-    if (!merging->strategic)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(PREFIXES); i++) {
-        if (!str_has_prefix(name, PREFIXES[i]))
-            continue;
-        if (!merge_is_list(schema, name + strlen(PREFIXES[i])))
-            merge_fail(merging, ERROR_INTERNAL, "the directive is not for a list that merges",
-                       name);
-        return true;
-    }
-    if (str_equal(name, MERGE_RETAIN_KEYS))
-        merge_fail(merging, ERROR_INVALID, "no kind here has this directive", name);
-    return str_equal(name, MERGE_RETAIN_KEYS);
-}
-
 static void merge_members(struct merging *merging, const struct schema *schema, cJSON *map,
                           const cJSON *patch)
 {
@@ -277,7 +195,7 @@ static void merge_members(struct merging *merging, const struct schema *schema, 
         const char *name = member->string;
         cJSON *old = members_get(&members, name), *merged; /* once: no name is in a patch twice */
 
-        if (merge_is_directive(merging, schema, name) ||
+        if ((merging->strategic && *name == '$') ||
             (cJSON_IsArray(old) && cJSON_IsArray(member) && merge_is_list(schema, name)))
             continue; /* done above */
         if (old)

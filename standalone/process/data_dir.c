@@ -319,7 +319,6 @@ static const struct {
     { DATA_DIR_STORE, true },
     { DATA_DIR_STORE "-wal", true },
     { DATA_DIR_ADMIN, true },
-    { DATA_DIR_CONTROLLER, true },
     { DATA_DIR_CA "/ca.crt", false },
     { DATA_DIR_CA "/ca.key", true },
     { DATA_DIR_TLS "/tls.crt", false },

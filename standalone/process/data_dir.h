@@ -11,16 +11,12 @@
  *   ca/ca.crt, ca/ca.key    the authority
  *   tls/tls.crt, tls.key    what is served, renewed at a start when a third of its life is left
  *   admin.kubeconfig        for kubectl
- *
- * controller.kubeconfig and client-ca/ are of an earlier version: nothing reads them, but the token of the first may
- * still count.
  */
 #define DATA_DIR_STORE "propeller.db"
 #define DATA_DIR_USERS "users"
 #define DATA_DIR_CA "ca"
 #define DATA_DIR_TLS "tls"
 #define DATA_DIR_ADMIN "admin.kubeconfig"
-#define DATA_DIR_CONTROLLER "controller.kubeconfig"
 
 /* Of the authorities and of the certificates that they sign: a board may be off for long, and
  * has no administrator. */

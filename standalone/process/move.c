@@ -65,11 +65,6 @@ static int write_export(struct arena *arena, const struct standalone_settings *s
     (void)fprintf(stderr, "exported %zu objects\n", counts.written);
     tell_left_out(counts.left_out);
     tell_without_owners(counts.without_owners);
-    if (counts.stranded)
-        (void)fprintf(stderr,
-                      "%zu of the Tasks depend on a finished one that is left out, and will "
-                      "wait for it: %s\n",
-                      counts.stranded, counts.stranded_example);
     return 0;
 }
 

@@ -181,15 +181,10 @@ static int parse_controller(struct arena *arena, int rest_len, char *const *rest
 /* Not refused: others may have good ones. */
 static void warn_of_kubeconfig(struct arena *arena, const struct standalone_settings *settings)
 {
-    const char *old = data_dir_path(arena, settings->data_dir, DATA_DIR_CONTROLLER);
     struct error err = { 0 };
 
     if (init_check_kubeconfig(arena, settings, &err) < 0)
         log_warn("a kubeconfig cannot be used", "error", ERROR_TEXT(&err), NULL);
-    if (access(old, F_OK) == 0)
-        log_info("a file of an earlier version is not used: remove it, and the line of " CONTROLLER
-                 " from " DATA_DIR_USERS,
-                 "file", old, NULL);
 }
 
 static int check_store(void *ctx, char *why, size_t size)
@@ -242,16 +237,18 @@ static int run_controller(struct arena *arena, const struct standalone_settings 
 }
 
 /* As the controller does where there is one: what a large answer needed goes. */
-static void rest(void *self)
+static void rest(void *kv)
 {
-    (void)self;
+    (void)!kv_health(kv, NULL); /* after a failure it looks again */
     alloc_give_back();
 }
 
 /* Until a signal. */
-static int run_alone(struct error *err)
+static int run_alone(struct kv *kv, struct error *err)
 {
-    static const struct runnable memory = { .name = "memory", .group = RUN_SERVERS, .tick = rest };
+    const struct runnable memory = {
+        .name = "memory", .group = RUN_SERVERS, .self = kv, .tick = rest
+    };
     struct manager *manager = manager_create();
 
     manager_add(manager, &memory);
@@ -282,6 +279,6 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, s
     log_info("serving", "address", settings->address, "data-dir", settings->data_dir, NULL);
     warn_of_kubeconfig(arena, settings);
     if (!settings->controller)
-        return run_alone(err);
+        return run_alone(world.kv, err);
     return run_controller(arena, settings, &world, err);
 }

@@ -48,7 +48,7 @@ static void report_objects(struct arena *arena, const struct store_metrics *self
         struct kv_page page;
         struct error err;
 
-        if (kv_list(self->kv, arena, &range, &page, &err) == 0)
+        if (!resource->absent && kv_list(self->kv, arena, &range, &page, &err) == 0)
             metric_set(&OBJECTS, (double)(page.len + page.remaining), resource->storage, NULL);
     }
 }

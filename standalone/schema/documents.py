@@ -48,7 +48,7 @@ def kind_of(entry, custom=False, absent=False):
         "singular": entry["kind"].lower(), "listKind": entry["kind"] + "List",
         "namespaced": entry.get("namespaced", True), "shortNames": entry.get("shortNames", []),
         "categories": entry.get("categories", []), "custom": custom, "absent": absent,
-        "hidden": entry.get("hidden", False), "status": entry.get("status", False),
+        "status": entry.get("status", False),
         "definition": entry.get("definition", ""),
     }
     kind["verbs"] = (ABSENT_VERBS if absent else CUSTOM_VERBS if custom
@@ -61,9 +61,9 @@ def column_of(column, definitions):
     if "#" in text and " " not in text:
         definition, member = text.split("#")
         text = definitions[definition]["properties"][member]["description"]
-    return {"name": column["name"], "type": column.get("type", "string"), "format": column.get("format", ""),
-            "description": text, "priority": column.get("priority", 0), "cell": column.get("cell", ""),
-            "path": column.get("jsonPath", "")}
+    definition = {"name": column["name"], "type": column.get("type", "string"), "format": column.get("format", ""),
+                  "description": text, "priority": column.get("priority", 0)}
+    return {"definition": definition, "cell": column.get("cell", ""), "path": column.get("jsonPath", "")}
 
 
 def custom_kind(manifest, definitions):
@@ -108,10 +108,10 @@ def without_words(schema):
 
 
 def resources(served, absent, definitions):
-    """What resource.c reads. metadata of a custom kind is what every object has there."""
+    """What resource.c reads. metadata of a custom kind is what every object has there. A built-in kind requires nothing."""
     kinds = []
     for kind in served:
-        kind = {name: member for name, member in kind.items() if name not in ("verbs", "hidden")}
+        kind = {name: member for name, member in kind.items() if name != "verbs"}
         schema = kind.get("schema")
         if schema:
             properties = {**schema["properties"], "metadata": {"$ref": "#/definitions/" + META + "ObjectMeta"}}
@@ -119,8 +119,9 @@ def resources(served, absent, definitions):
         else:
             kind["schema"] = {"$ref": "#/definitions/" + kind["definition"]}
         kinds.append(kind)
-    return {"definitions": {name: without_words(schema) for name, schema in definitions.items()},
-            "served": kinds, "absent": absent}
+    return {"definitions": {name: without_words({key: value for key, value in schema.items() if key != "required"})
+                            for name, schema in definitions.items()},
+            "served": kinds + absent}
 
 
 # --- discovery --------------------------------------------------------------------------------------------------
@@ -172,8 +173,7 @@ def aggregated(groups, api_version):
 def discovery(served, absent):
     groups = {}
     for kind in [*served, *absent]:
-        if not kind["hidden"]:
-            groups.setdefault((kind["group"], kind["version"]), []).append(kind)
+        groups.setdefault((kind["group"], kind["version"]), []).append(kind)
     core = {key: kinds for key, kinds in groups.items() if not key[0]}
     named = {key: kinds for key, kinds in groups.items() if key[0]}
     yield "/api", {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs":

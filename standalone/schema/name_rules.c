@@ -48,33 +48,30 @@ static bool is_name(const char *text)
     return len <= MAX_LABEL && is_made_of(text, len, NAME);
 }
 
-void check_dns_subdomain(struct field_errors *errors, const char *path, const char *value,
-                         const char *shown)
+void check_dns_subdomain(struct field_errors *errors, const char *path, const char *value)
 {
     if (!is_subdomain(value, strlen(value)))
-        invalid_text(errors, path, shown, SUBDOMAIN_WORDS);
+        invalid_text(errors, path, value, SUBDOMAIN_WORDS);
 }
 
-void check_dns_label(struct field_errors *errors, const char *path, const char *value,
-                     const char *shown)
+void check_dns_label(struct field_errors *errors, const char *path, const char *value)
 {
     size_t len = strlen(value);
 
     if (len > MAX_LABEL || !is_made_of(value, len, LOWER "-"))
-        invalid_text(errors, path, shown,
+        invalid_text(errors, path, value,
                      "must be no more than 63 characters of a-z, 0-9 and '-', with a letter or "
                      "digit at both ends");
 }
 
-void check_qualified_name(struct field_errors *errors, const char *path, const char *value,
-                          const char *shown)
+void check_qualified_name(struct field_errors *errors, const char *path, const char *value)
 {
     const char *slash = strchr(value, '/');
 
     if (slash && !is_subdomain(value, (size_t)(slash - value)))
-        invalid_text(errors, path, shown, "prefix part " SUBDOMAIN_WORDS);
+        invalid_text(errors, path, value, "prefix part " SUBDOMAIN_WORDS);
     else if (!is_name(slash ? slash + 1 : value))
-        invalid_text(errors, path, shown, "name part " NAME_WORDS);
+        invalid_text(errors, path, value, "name part " NAME_WORDS);
 }
 
 void check_label_value(struct field_errors *errors, const char *path, const char *value)

@@ -1,12 +1,18 @@
 #include "standalone/schema/object_meta.h"
 
-#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
 
+#include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
+#include "common/json/place.h"
+#include "common/schema/nodes.h"
 #include "standalone/schema/name_rules.h"
 
 #define MAX_ANNOTATIONS (256u << 10)
+#define MAX_PATH 512
 
 const char *object_meta_text(const cJSON *object, const char *field)
 {
@@ -16,6 +22,157 @@ const char *object_meta_text(const cJSON *object, const char *field)
 cJSON *object_meta_of(cJSON *object)
 {
     return (cJSON *)(uintptr_t)json_get(object, "metadata");
+}
+
+/* --- decoding --------------------------------------------------------------------------------- */
+
+/* Each number fits a double. */
+static int decode_numbers(const cJSON *value, struct error *err)
+{
+    int r = 0;
+
+    if (cJSON_IsRaw(value) && !isfinite(strtod(value->valuestring, NULL)))
+        return error_set(err, ERROR_INVALID, "number %s is too large", value->valuestring);
+    for (const cJSON *item = value->child; r == 0 && item; item = item->next)
+        r = decode_numbers(item, err);
+    return r;
+}
+
+static int decode_types(const struct schema *schema, const char *path, const cJSON *value,
+                        struct error *err)
+{
+    static const struct schema_manners manners = { .nulls_are_absent = true,
+                                                   .lists_may_repeat = true };
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct field_errors *errors = field_errors_create(arena);
+    const cJSON *first;
+
+    schema_validate_part(schema, path, value, &manners, errors);
+    if (!field_errors_count(errors))
+        return 0;
+    first = json_first(field_errors_causes(errors));
+    return error_set(err, ERROR_INVALID, "%.200s: %.300s",
+                     json_string(json_get(first, "field"), ""),
+                     json_string(json_get(first, "message"), ""));
+}
+
+static bool is_time(const char *text, bool micro)
+{
+    int64_t us;
+
+    return rfc3339_parse(text, &us) && !str_has_prefix(text + strlen("2006-01-02T15:04:"), "60") &&
+           (!micro || (text[19] == '.' && strspn(text + 20, "0123456789") == 6));
+}
+
+static bool is_base64(const char *text)
+{
+    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t len = strlen(text), digits = strspn(text, DIGITS);
+    size_t padding = strspn(text + digits, "=");
+
+    return digits + padding == len && len % 4 == 0 && padding <= 2;
+}
+
+/* Written as one: Go reads no other number into an integer. */
+static bool is_int32(const cJSON *value)
+{
+    int64_t number = json_int(value, 0);
+
+    if (cJSON_IsRaw(value) ? !str_to_int64(value->valuestring, &number)
+                           : number != json_int(value, 1))
+        return false;
+    return number >= INT32_MIN && number <= INT32_MAX;
+}
+
+/* NULL: it has the format. */
+static const char *format_fault(const struct schema *schema, const cJSON *value)
+{
+    const char *text = json_string(value, NULL);
+    bool micro = str_equal(schema->definition, "MicroTime");
+
+    if (text && str_equal(schema->format, "byte") && !is_base64(text))
+        return "base64";
+    if (str_equal(schema->format, "date-time") && !cJSON_IsNull(value) &&
+        !(text && is_time(text, micro)))
+        return micro ? "a time with microseconds (2006-01-02T15:04:05.000000Z)" : "a time";
+    if (json_is_number(value) && str_equal(schema->format, "int32") && !is_int32(value))
+        return "a whole number of 32 bits";
+    return NULL;
+}
+
+/* A value that clients written in Go cannot read would hide all objects of a list from them. */
+static int decode_formats(const struct schema *schema, const struct json_place *place,
+                          const cJSON *value, struct error *err)
+{
+    CLEANUP(buf_releasep) struct buf path = BUF_INIT(MAX_PATH);
+    struct json_place inner = { .parent = place };
+    const char *fault = format_fault(schema, value);
+    int r = 0;
+
+    if (fault) {
+        bool whole = json_place_write(place, &path);
+        return error_set(err, ERROR_INVALID, "'%s%s' must be %s", buf_string(&path),
+                         whole ? "" : "...", fault);
+    }
+    for (const cJSON *item = value->child; r == 0 && item; item = item->next, inner.index++) {
+        const struct schema *of_item =
+            cJSON_IsArray(value) ? schema->items : schema_member(schema, item->string);
+
+        inner.name = item->string;
+        if (of_item)
+            r = decode_formats(of_item, &inner, item, err);
+    }
+    return r;
+}
+
+static int decode_value(const struct schema *schema, const char *path, const cJSON *value,
+                        struct error *err)
+{
+    int r = decode_types(schema, path, value, err);
+
+    return r < 0 ? r : decode_formats(schema, &(struct json_place){ .name = path }, value, err);
+}
+
+/* Members that say nothing are not stored. */
+static void drop_empty(cJSON *object)
+{
+    for (cJSON *member = object->child, *next; member; member = next) {
+        bool is_text = cJSON_IsString(member) && !*member->valuestring;
+        bool is_container = (cJSON_IsObject(member) || cJSON_IsArray(member)) && !member->child;
+
+        next = member->next;
+        if (is_text || is_container || cJSON_IsNull(member))
+            json_free(cJSON_DetachItemViaPointer(object, member));
+    }
+}
+
+int object_decode(const struct schema *schema, bool custom, cJSON *object, cJSON *unknown,
+                  struct error *err)
+{
+    const struct schema *of_metadata = schema_field(schema, "metadata");
+    cJSON *metadata = cJSON_DetachItemFromObjectCaseSensitive(object, "metadata");
+
+    if (!metadata || cJSON_IsNull(metadata)) {
+        json_free(metadata);
+        metadata = cJSON_CreateObject();
+    }
+    schema_prune_part(of_metadata, "metadata", metadata, unknown);
+    json_set(object, "metadata", metadata);
+    schema_prune(schema, object, unknown);
+
+    int r = decode_value(of_metadata, "metadata", metadata, err);
+    if (r == 0 && !custom)
+        r = decode_value(schema, "", object, err);
+    if (r == 0)
+        r = decode_numbers(object, err);
+    if (r < 0)
+        return r;
+    drop_empty(object_meta_of(object));
+    if (!custom)
+        drop_empty(object);
+    if (!object_meta_of(object))
+        (void)json_set_object(object, "metadata");
+    return 0;
 }
 
 struct meta_check {
@@ -33,54 +190,22 @@ static const char *text_at(const cJSON *object, const char *name)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static bool is_core_event(const struct kube_kind *kind)
-{
-    return !*kind->group && str_equal(kind->plural, "events");
-}
-
-/* The name of a v1 Event only has to fit into a path. */
-static void meta_check_name(const struct meta_check *check, const char *path, const char *name,
-                            const char *shown)
-{
-    if (is_core_event(check->kind)) {
-        if (str_equal(name, ".") || str_equal(name, "..") || strpbrk(name, "/%"))
-            invalid_text(check->errors, path, shown,
-                         "must not be '.' or '..', nor contain '/' or '%'");
-    } else if (str_equal(check->kind->plural, "namespaces") && !*check->kind->group) {
-        check_dns_label(check->errors, path, name, shown);
-    } else {
-        check_dns_subdomain(check->errors, path, name, shown);
-    }
-}
-
-/* The prefix of a name may end in '-'. */
-static void meta_check_generate_name(const struct meta_check *check, const char *prefix)
-{
-    char *name = arena_strdup(check->arena, prefix);
-    size_t len = strlen(name);
-
-    if (len > 1 && name[len - 1] == '-')
-        name[len - 1] = 'a';
-    meta_check_name(check, "metadata.generateName", name, prefix);
-}
-
 static void meta_check_names(const struct meta_check *check)
 {
     const char *name = text_at(check->metadata, "name");
-    const char *prefix = text_at(check->metadata, "generateName");
     const char *ns = text_at(check->metadata, "namespace");
 
-    if (*prefix)
-        meta_check_generate_name(check, prefix);
-    if (*name)
-        meta_check_name(check, "metadata.name", name, name);
+    if (*name && str_equal(check->kind->plural, "namespaces"))
+        check_dns_label(check->errors, "metadata.name", name);
+    else if (*name)
+        check_dns_subdomain(check->errors, "metadata.name", name);
     else
         field_error(check->errors, FIELD_ERROR_REQUIRED, "metadata.name", NULL,
                     "name or generateName is required");
     if (check->kind->namespaced && !*ns)
         field_error_plain(check->errors, FIELD_ERROR_REQUIRED, "metadata.namespace", NULL);
     else if (check->kind->namespaced)
-        check_dns_label(check->errors, "metadata.namespace", ns, ns);
+        check_dns_label(check->errors, "metadata.namespace", ns);
     else if (*ns)
         field_error(check->errors, FIELD_ERROR_FORBIDDEN, "metadata.namespace", NULL,
                     "not allowed on this type");
@@ -91,7 +216,7 @@ static void meta_check_names(const struct meta_check *check)
 static void meta_check_labels(const struct meta_check *check)
 {
     json_for_each (label, json_get(check->metadata, "labels")) {
-        check_qualified_name(check->errors, "metadata.labels", label->string, label->string);
+        check_qualified_name(check->errors, "metadata.labels", label->string);
         check_label_value(check->errors, "metadata.labels", json_string(label, ""));
     }
 }
@@ -101,11 +226,7 @@ static void meta_check_annotations(const struct meta_check *check)
     size_t size = 0;
 
     json_for_each (annotation, json_get(check->metadata, "annotations")) {
-        char *key = arena_strdup(check->arena, annotation->string);
-
-        for (char *c = key; *c; c++) /* the prefix may have capitals, unlike that of a label */
-            *c = (char)tolower((unsigned char)*c);
-        check_qualified_name(check->errors, "metadata.annotations", key, annotation->string);
+        check_qualified_name(check->errors, "metadata.annotations", annotation->string);
         size += strlen(annotation->string) + strlen(json_string(annotation, ""));
     }
     if (size > MAX_ANNOTATIONS)
@@ -141,35 +262,14 @@ static bool has_text(const cJSON *array, const char *text)
     return false;
 }
 
-/* A finalizer of Kubernetes, or one with a domain. */
-static bool is_qualified(const char *finalizer)
-{
-    return str_equal(finalizer, "orphan") || str_equal(finalizer, "foregroundDeletion") ||
-           str_equal(finalizer, "kubernetes") || strchr(finalizer, '/');
-}
-
-static bool is_builtin(const struct kube_kind *kind)
-{
-    return !*kind->group || str_has_suffix(kind->group, ".k8s.io");
-}
-
-/* Built-in kinds take only qualified finalizers, apart from Leases and v1 Events. */
 static void meta_check_finalizers(const struct meta_check *check)
 {
     const cJSON *finalizers = json_get(check->metadata, "finalizers");
-    bool qualified = is_builtin(check->kind) && !is_core_event(check->kind) &&
-                     !str_equal(check->kind->plural, "leases");
-    size_t index = 0;
 
     json_for_each (finalizer, finalizers) {
         const char *name = json_string(finalizer, "");
 
-        check_qualified_name(check->errors, "metadata.finalizers", name, name);
-        if (qualified && !is_qualified(name))
-            invalid_text(check->errors,
-                         arena_printf(check->arena, "metadata.finalizers[%zu]", index), name,
-                         "must have a domain");
-        index++;
+        check_qualified_name(check->errors, "metadata.finalizers", name);
     }
     if (has_text(finalizers, "orphan") && has_text(finalizers, "foregroundDeletion"))
         field_error(check->errors, FIELD_ERROR_INVALID, "metadata.finalizers", finalizers,
@@ -236,18 +336,4 @@ void object_meta_validate(const struct kube_kind *kind, const cJSON *object, con
     meta_check_annotations(&check);
     meta_check_owners(&check);
     meta_check_finalizers(&check);
-}
-
-void object_meta_warn(const cJSON *object, const cJSON *old, struct field_errors *errors)
-{
-    const cJSON *known = json_path(old, "metadata", "finalizers", NULL);
-
-    json_for_each (finalizer, json_path(object, "metadata", "finalizers", NULL)) {
-        const char *name = json_string(finalizer, "");
-
-        if (!has_text(known, name) && !is_qualified(name))
-            field_warning(errors, "metadata.finalizers",
-                          "\"%s\": prefer a finalizer with a domain, which no other writer uses",
-                          name);
-    }
 }

@@ -1,4 +1,4 @@
-/* metadata: the members that every object has, decoded, pruned and validated as ObjectMeta is. */
+/* Objects as they are stored, and metadata: the members that every object has, validated as ObjectMeta is. */
 #pragma once
 
 #include "common/kube/object.h"
@@ -12,12 +12,13 @@ const char *object_meta_text(const cJSON *object, const char *field);
 cJSON *object_meta_of(cJSON *object);
 
 /*
- * Brings metadata into the form of ObjectMeta: members that are unknown or empty go, the paths of the
- * unknown ones into unknown (as in schema_prune). In place. schema: of the resource.
- * ERROR_INVALID: a member of another type, or metadata is no object.
+ * Brings an object into the form that is stored, in place: members that its schema does not know go, and their paths
+ * into unknown (as in schema_prune); so do nulls and, of metadata and at the top of a built-in kind, whatever is empty.
+ * The object has metadata then. ERROR_INVALID: a member of metadata, or any of a built-in kind, has another type, or a
+ * number does not fit a double, 1e400, which most clients could not read again.
  */
-int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknown,
-                       struct error *err) MUST_CHECK;
+int object_decode(const struct schema *schema, bool custom, cJSON *object, cJSON *unknown,
+                  struct error *err) MUST_CHECK;
 
 /*
  * Names of kinds: a DNS subdomain, of namespaces a label. Labels, annotations, finalizers, owner
@@ -27,6 +28,3 @@ int object_meta_decode(const struct schema *schema, cJSON *object, cJSON *unknow
  */
 void object_meta_validate(const struct kube_kind *kind, const cJSON *object, const cJSON *old,
                           struct field_errors *errors);
-
-/* Of custom kinds that may be written: finalizers that are new and whose names may be others', too. */
-void object_meta_warn(const cJSON *object, const cJSON *old, struct field_errors *errors);

@@ -6,7 +6,6 @@
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/schema/schema.h"
-#include "standalone/schema/builtin.h"
 #include "standalone/schema/bundle.h"
 
 struct resources {
@@ -20,30 +19,10 @@ static const char *text_at(const cJSON *object, const char *name)
     return json_string(json_get(object, name), "");
 }
 
-static void add_columns(struct arena *arena, struct resource *resource, const cJSON *columns)
-{
-    struct resource_column *table =
-        arena_array(arena, struct resource_column, json_len(columns) + 1);
-
-    json_for_each (column, columns) {
-        table[resource->columns_len++] = (struct resource_column){
-            .name = text_at(column, "name"),
-            .type = text_at(column, "type"),
-            .format = text_at(column, "format"),
-            .description = text_at(column, "description"),
-            .priority = json_int(json_get(column, "priority"), 0),
-            .cell = text_at(column, "cell"),
-            .path = text_at(column, "path"),
-        };
-    }
-    resource->columns = table;
-}
-
 /* A kind without rules has its schema alone. */
 static void set_custom(struct arena *arena, struct resource *resource)
 {
     resource->custom = true;
-    resource->counts_generation = true;
     resource->storage = arena_printf(arena, "%s/%s", resource->kind.group, resource->kind.plural);
     for (const struct admission *rules = ADMISSION; rules->kind; rules++) {
         if (!str_equal(rules->kind->plural, resource->kind.plural))
@@ -81,10 +60,15 @@ static int add_resource(struct resources *resources, const cJSON *document,
         *resource = *builtin;
     resource->kind = kind;
     resource->list_kind = text_at(document, "listKind");
+    resource->absent = json_bool(json_get(document, "absent"), false);
+    if (resource->absent) {
+        resource->storage = arena_printf(resources->arena, "absent/%s", kind.plural);
+        return 0;
+    }
     resource->has_status = json_bool(json_get(document, "status"), false);
     if (!builtin)
         set_custom(resources->arena, resource);
-    add_columns(resources->arena, resource, json_get(document, "columns"));
+    resource->columns = json_get(document, "columns");
     return schema_parse(resources->arena, json_get(document, "schema"), definitions,
                         &resource->schema, err);
 }
@@ -147,10 +131,11 @@ const struct resource *resources_find_kind(const struct resources *resources,
                                            const char *api_version, const char *kind)
 {
     for (size_t i = 0; i < resources->len; i++) {
-        const struct kube_kind *item = &resources->items[i].kind;
+        const struct resource *item = &resources->items[i];
 
-        if (str_equal(item->kind, kind) && has_api_version(item, api_version))
-            return &resources->items[i];
+        if (!item->absent && str_equal(item->kind.kind, kind) &&
+            has_api_version(&item->kind, api_version))
+            return item;
     }
     return NULL;
 }

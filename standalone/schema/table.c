@@ -1,21 +1,15 @@
 #include "standalone/schema/table.h"
 
+#include <ctype.h>
+
 #include "common/base/clock.h"
 #include "common/base/str.h"
 
-bool table_include_parse(const char *text, enum table_include *ret)
+enum table_include table_include_of(const char *text)
 {
-    static const char *const VALUES[] = {
-        [TABLE_METADATA] = "Metadata", [TABLE_NONE] = "None", [TABLE_OBJECT] = "Object"
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(VALUES); i++) {
-        if (str_equal(VALUES[i], *text ? text : "Metadata")) {
-            *ret = (enum table_include)i;
-            return true;
-        }
-    }
-    return false;
+    if (str_equal(text, "Object"))
+        return TABLE_OBJECT;
+    return str_equal(text, "None") ? TABLE_NONE : TABLE_METADATA;
 }
 
 /* --- JSONPath, as far as additionalPrinterColumns may use it ------------------------------------ */
@@ -107,7 +101,7 @@ static const char *age_text(struct arena *arena, int64_t us)
     return age_days(arena, hours);
 }
 
-const char *table_age(struct arena *arena, const cJSON *time, int64_t now_us)
+static const char *table_age(struct arena *arena, const cJSON *time, int64_t now_us)
 {
     int64_t at_us;
 
@@ -146,67 +140,77 @@ static cJSON *number_cell(const cJSON *value, bool whole)
     return whole ? cJSON_CreateNumber((double)(int64_t)json_double(value, 0)) : json_copy(value);
 }
 
-/* Cells of built-in kinds: a text, an age, or how many members are at paths that ',' separates. */
-static cJSON *builtin_cell(struct arena *arena, const struct resource_column *column,
-                           const cJSON *object, int64_t now_us)
+/* "Task/a" of a reference to an object, in lower case as kubectl takes it. */
+static const char *reference_text(struct arena *arena, const cJSON *reference)
 {
-    size_t count = 0;
+    char *kind = arena_strdup(arena, json_string(json_get(reference, "kind"), ""));
+    const char *name = json_string(json_get(reference, "name"), "");
 
-    if (str_equal(column->cell, "text"))
-        return cJSON_CreateString(json_string(value_at(arena, object, column->path), ""));
-    if (str_equal(column->cell, "age"))
-        return cJSON_CreateString(table_age(arena, value_at(arena, object, column->path), now_us));
-    for (const char *path = column->path; *path; path += strspn(path, ",")) {
-        size_t len = strcspn(path, ",");
-
-        count += json_len(value_at(arena, object, arena_strndup(arena, path, len)));
-        path += len;
-    }
-    return cJSON_CreateNumber((double)count);
+    for (char *c = kind; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return *name ? arena_printf(arena, "%s/%s", kind, name) : kind;
 }
 
-static cJSON *cell_of(struct arena *arena, const struct resource_column *column,
-                      const cJSON *object, int64_t now_us)
+/* Cells of built-in kinds: of the first path that has a value the text, age, number or referenced object, or how many
+ * members are at all paths. */
+static cJSON *builtin_cell(struct arena *arena, const char *cell, const char *paths,
+                           const cJSON *object, int64_t now_us)
 {
-    const cJSON *value = value_at(arena, object, column->path);
+    const cJSON *value = NULL;
+    size_t count = 0;
 
-    if (*column->cell)
-        return builtin_cell(arena, column, object, now_us);
+    for (const char *path = paths; *path; path += strspn(path, ",")) {
+        size_t len = strcspn(path, ",");
+        const cJSON *found = value_at(arena, object, arena_strndup(arena, path, len));
+
+        if (!value)
+            value = found;
+        count += json_len(found);
+        path += len;
+    }
+    if (str_equal(cell, "count"))
+        return cJSON_CreateNumber((double)count);
+    if (str_equal(cell, "number"))
+        return cJSON_CreateNumber(json_double(value, 1));
+    if (str_equal(cell, "age"))
+        return cJSON_CreateString(table_age(arena, value, now_us));
+    if (str_equal(cell, "reference"))
+        return cJSON_CreateString(reference_text(arena, value));
+    return cJSON_CreateString(json_string(value, ""));
+}
+
+static const char *text_at(const cJSON *column, const char *name)
+{
+    return json_string(json_get(column, name), "");
+}
+
+static cJSON *cell_of(struct arena *arena, const cJSON *column, const cJSON *object, int64_t now_us)
+{
+    const char *cell = text_at(column, "cell"), *path = text_at(column, "path");
+    const cJSON *definition = json_get(column, "definition"), *value;
+    const char *type = text_at(definition, "type");
+
+    if (*cell)
+        return builtin_cell(arena, cell, path, object, now_us);
+    value = value_at(arena, object, path);
     if (!value)
-        return str_equal(column->format, "name") ? cJSON_CreateString("") : cJSON_CreateNull();
-    if (str_equal(column->type, "date"))
+        return *text_at(definition, "format") ? cJSON_CreateString("") : cJSON_CreateNull();
+    if (str_equal(type, "date"))
         return date_cell(arena, value, now_us);
-    if (str_equal(column->type, "integer"))
+    if (str_equal(type, "integer"))
         return number_cell(value, true);
-    if (str_equal(column->type, "number"))
+    if (str_equal(type, "number"))
         return number_cell(value, false);
-    if (str_equal(column->type, "boolean"))
+    if (str_equal(type, "boolean"))
         return cJSON_IsBool(value) ? json_copy(value) : cJSON_CreateNull();
     return text_cell(arena, value);
 }
 
 /* --- the document ----------------------------------------------------------------------------- */
 
-static void add_columns(cJSON *table, const struct resource *resource)
+cJSON *table_create(struct arena *arena, const struct resource *resource, const cJSON *list_meta)
 {
-    cJSON *columns = json_set_array(table, "columnDefinitions");
-
-    for (size_t i = 0; i < resource->columns_len; i++) {
-        const struct resource_column *column = &resource->columns[i];
-        cJSON *definition = json_add_object(columns);
-
-        json_set_string(definition, "name", column->name);
-        json_set_string(definition, "type", column->type);
-        json_set_string(definition, "format", column->format);
-        json_set_string(definition, "description", column->description);
-        json_set_int(definition, "priority", column->priority);
-    }
-}
-
-cJSON *table_create(struct arena *arena, const struct resource *resource,
-                    const struct table_options *options, const cJSON *list_meta)
-{
-    cJSON *table = json_object(arena);
+    cJSON *table = json_object(arena), *columns;
 
     json_set_string(table, "kind", "Table");
     json_set_string(table, "apiVersion", "meta.k8s.io/v1");
@@ -214,33 +218,20 @@ cJSON *table_create(struct arena *arena, const struct resource *resource,
         json_set_copy(table, "metadata", list_meta);
     else
         json_set_object(table, "metadata");
-    if (options->without_columns)
-        json_set(table, "columnDefinitions", cJSON_CreateNull());
-    else
-        add_columns(table, resource);
+    columns = json_set_array(table, "columnDefinitions");
+    json_for_each (column, resource->columns)
+        json_add(columns, json_copy(json_get(column, "definition")));
     json_set_array(table, "rows");
     return table;
-}
-
-static void add_cells(struct arena *arena, cJSON *row, const struct resource *resource,
-                      const cJSON *object, int64_t now_us)
-{
-    cJSON *cells = json_set_array(row, "cells");
-
-    if (resource->cells) {
-        resource->cells(arena, object, now_us, cells);
-        return;
-    }
-    for (size_t i = 0; i < resource->columns_len; i++)
-        json_add(cells, cell_of(arena, &resource->columns[i], object, now_us));
 }
 
 cJSON *table_row(struct arena *arena, const struct resource *resource,
                  const struct table_options *options, const cJSON *object)
 {
-    cJSON *row = cJSON_CreateObject();
+    cJSON *row = cJSON_CreateObject(), *cells = json_set_array(row, "cells");
 
-    add_cells(arena, row, resource, object, options->now_us);
+    json_for_each (column, resource->columns)
+        json_add(cells, cell_of(arena, column, object, options->now_us));
     if (options->include == TABLE_OBJECT)
         json_set_copy(row, "object", object);
     else if (options->include == TABLE_METADATA)

@@ -28,7 +28,7 @@ struct server_options {
  *  2. Bodies of at most api_max_body(). A request, and each chunk of a watch, has a minute.
  *  3. A watch ends when its user is removed, or gets another role.
  *     Of one user no more than half of the connections have a request in progress, and no more than a quarter
- *     are watches: then 429, and of watches one line in the log.
+ *     are watches: then 429.
  *  4. Requests in work and answers that are not read are limited by seats.h. A request that has to wait too long in
  *     line, and a read whose answer has no room, get 429; one whose client has gone is not begun,
  *     or ends with its next chunk. Beside its answer a list that is being made needs about 3 MiB; a

@@ -6,23 +6,14 @@
 #include <string.h>
 
 #include "common/base/alloc.h"
-#include "common/base/log.h"
 #include "common/base/str.h"
 #include "standalone/api/api.h"
 #include "standalone/server/users.h"
 
-/* A user with streams. With the lock of the streams. */
-struct watcher {
-    struct watcher *next;
-    char *name;
-    size_t len;  /* streams */
-    bool logged; /* that he has all he may have; until he has but half of it */
-};
-
 struct stream {
     struct stream *next, *previous;
     struct streams *streams;
-    struct watcher *watcher; /* the user */
+    char *user; /* its name */
     char token_hash[SHA256_HEX_LEN];
     enum role role; /* when it began */
     struct api_watch *watch;
@@ -38,7 +29,6 @@ struct streams {
     size_t max_each;
     pthread_mutex_t lock; /* of the lists */
     struct stream *first;
-    struct watcher *watchers;
 };
 
 struct streams *streams_create(struct users_file *users, size_t max_each)
@@ -63,7 +53,7 @@ static bool is_still(const struct users *users, const struct stream *stream)
 {
     const struct user *user = users_find_token(users, stream->token_hash);
 
-    return user && user->role == stream->role && str_equal(user->name, stream->watcher->name);
+    return user && user->role == stream->role && str_equal(user->name, stream->user);
 }
 
 /* With the lock. */
@@ -85,63 +75,6 @@ void streams_check(struct streams *streams)
         check(users, stream);
     pthread_mutex_unlock(&streams->lock);
     users_unref(users);
-}
-
-/* --- how many of a user ----------------------------------------------------------------------- */
-
-/* With the lock. */
-static struct watcher *find_watcher(struct streams *streams, const char *name)
-{
-    struct watcher *watcher = streams->watchers;
-
-    while (watcher && !str_equal(watcher->name, name))
-        watcher = watcher->next;
-    if (!watcher) {
-        watcher = xcalloc(1, sizeof(*watcher));
-        watcher->name = xstrdup(name);
-        watcher->next = streams->watchers;
-        streams->watchers = watcher;
-    }
-    return watcher;
-}
-
-/* Counts one more of his; NULL: he has as many as he may have. */
-static struct watcher *take(struct streams *streams, const char *name)
-{
-    bool is_first = false;
-
-    pthread_mutex_lock(&streams->lock);
-
-    struct watcher *watcher = find_watcher(streams, name);
-
-    if (watcher->len >= streams->max_each) {
-        is_first = !watcher->logged;
-        watcher->logged = true;
-        watcher = NULL;
-    } else {
-        watcher->len++;
-    }
-    pthread_mutex_unlock(&streams->lock);
-    if (is_first)
-        log_warn("a user has the maximum of watches, more are refused", "user", name, "watches",
-                 LOG_INT((int64_t)streams->max_each), NULL);
-    return watcher;
-}
-
-/* With the lock. */
-static void give_back(struct streams *streams, struct watcher *watcher)
-{
-    struct watcher **at = &streams->watchers;
-
-    if (--watcher->len <= streams->max_each / 2)
-        watcher->logged = false;
-    if (watcher->len)
-        return;
-    while (*at != watcher)
-        at = &(*at)->next;
-    *at = watcher->next;
-    free(watcher->name);
-    free(watcher);
 }
 
 /* --- one of them ------------------------------------------------------------------------------ */
@@ -183,20 +116,28 @@ static void close_stream(void *ctx)
         streams->first = stream->next;
     if (stream->next)
         stream->next->previous = stream->previous;
-    give_back(streams, stream->watcher);
     pthread_mutex_unlock(&streams->lock);
     api_watch_close(stream->watch);
+    free(stream->user);
     free(stream);
 }
 
-static void add(struct streams *streams, struct stream *stream)
+/* false: the user has as many as one may have. */
+static bool add(struct streams *streams, struct stream *stream)
 {
+    size_t len = 0;
+
     pthread_mutex_lock(&streams->lock);
-    stream->next = streams->first;
-    if (streams->first)
-        streams->first->previous = stream;
-    streams->first = stream;
+    for (const struct stream *other = streams->first; other; other = other->next)
+        len += str_equal(other->user, stream->user);
+    if (len < streams->max_each) {
+        stream->next = streams->first;
+        if (streams->first)
+            streams->first->previous = stream;
+        streams->first = stream;
+    }
     pthread_mutex_unlock(&streams->lock);
+    return len < streams->max_each;
 }
 
 const struct http_stream *stream_open(struct streams *streams, struct arena *arena,
@@ -204,22 +145,20 @@ const struct http_stream *stream_open(struct streams *streams, struct arena *are
                                       const char token_hash[static SHA256_HEX_LEN],
                                       const struct user *user)
 {
-    struct watcher *watcher = take(streams, user->name);
-
-    if (!watcher) {
-        api_watch_close(watch);
-        return NULL;
-    }
-
     struct stream *stream = xcalloc(1, sizeof(*stream));
     struct http_stream *ret = arena_new(arena, struct http_stream);
 
     stream->streams = streams;
-    stream->watcher = watcher;
+    stream->user = xstrdup(user->name);
     memcpy(stream->token_hash, token_hash, SHA256_HEX_LEN);
     stream->role = user->role;
     stream->watch = watch;
-    add(streams, stream);
+    if (!add(streams, stream)) {
+        api_watch_close(watch);
+        free(stream->user);
+        free(stream);
+        return NULL;
+    }
 
     /* They may have changed since the request was let in. */
     struct users *users = users_file_get(streams->users);

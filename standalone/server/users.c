@@ -2,18 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include "common/base/alloc.h"
 #include "common/base/buf.h"
+#include "common/base/cond.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
@@ -30,7 +28,6 @@ struct users {
     atomic_uint references;
     struct entry items[USERS_MAX];
     size_t len;
-    size_t useless_line;
 };
 
 static void destroy(struct users *users)
@@ -57,11 +54,6 @@ size_t users_len(const struct users *users)
     return users->len;
 }
 
-size_t users_useless_line(const struct users *users)
-{
-    return users->useless_line;
-}
-
 /* The next word of a line; "" at its end. */
 static char *next_word(struct arena *arena, const char **at, const char *end)
 {
@@ -80,11 +72,6 @@ static bool is_hash(const char *text)
 {
     return strlen(text) == SHA256_HEX_LEN - 1 &&
            strspn(text, "0123456789abcdef") == SHA256_HEX_LEN - 1;
-}
-
-static bool is_certificate(const char *credentials)
-{
-    return str_equal(credentials, "certificate") || str_has_prefix(credentials, "certificate:");
 }
 
 /* What a kubeconfig, which is YAML, and a line of a log can hold: no C0, DEL or C1. */
@@ -120,10 +107,6 @@ static int read_line(struct users *users, struct arena *arena, const char *line,
         return error_set(err, ERROR_INVALID,
                          "line %zu: the role of '%.100s' must be admin, edit or view", number,
                          name);
-    if (is_certificate(credentials)) {
-        users->useless_line = users->useless_line ? users->useless_line : number;
-        return 0;
-    }
     if (!is_hash(credentials) || *next_word(arena, &at, end))
         return error_set(
             err, ERROR_INVALID,
@@ -207,24 +190,22 @@ char *users_make_token(struct arena *arena)
     return arena_printf(arena, "%s-%s", uuid_random(one), uuid_random(other));
 }
 
-/* A look for changes: where the kernel tells of them, only in case that it did not. */
-#define TOLD_MS 60000
-#define UNTOLD_MS 1000
-#define EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_MOVED_FROM)
+/* Between two looks for changes while no request comes. */
+#define LOOK_EVERY_MS 1000
 
 struct users_file {
     char *path;
-    int inotify_fd; /* -1: there is none */
-    int wake_fd;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* of what follows; held while the file is read */
-    struct stat seen;     /* the file that was looked at last; zeroes: there was none */
+    pthread_mutex_t lock;   /* of what follows; held while the file is read */
+    pthread_cond_t changed; /* the two below */
+    bool is_untold, is_stopping;
+    struct stat seen; /* the file that was looked at last; zeroes: there was none */
     struct users *users;
 
     pthread_mutex_t
         telling; /* of the two below; held while it is told, before the other lock is taken */
-    void (*changed)(void *ctx);
+    void (*function)(void *ctx);
     void *ctx;
 };
 
@@ -279,19 +260,11 @@ static int load(const char *path, struct stat *ret_seen, struct users **ret, str
         return error_set(err, ERROR_INVALID, "'%s': line %zu holds a NUL: it is damaged", path,
                          line);
     r = users_parse(buf_string(&text), ret, err);
-    if (r < 0)
-        return error_wrap(err, "'%s'", path);
-    line = users_useless_line(*ret);
-    if (line)
-        log_warn(
-            "client certificates are not accepted any more: remove the lines with one, and run "
-            "add-user for those users",
-            "file", path, "line", LOG_INT((int64_t)line), NULL);
-    return 0;
+    return r < 0 ? error_wrap(err, "'%s'", path) : 0;
 }
 
-/* With the lock. True: there are others now. */
-static bool refresh(struct users_file *file)
+/* With the lock. */
+static void refresh(struct users_file *file)
 {
     struct stat now = { 0 };
     struct users *users = NULL;
@@ -300,33 +273,25 @@ static bool refresh(struct users_file *file)
     if (stat(file->path, &now) < 0)
         memset(&now, 0, sizeof(now));
     if (is_same(&now, &file->seen))
-        return false;
-    if (load(file->path, &now, &users, &err) < 0) {
-        file->seen = now;
+        return;
+    int r = load(file->path, &now, &users, &err);
+    file->seen = now;
+    if (r < 0) {
         log_error("the file of users cannot be used, the users of before stay", "error",
                   ERROR_TEXT(&err), NULL);
-        return false;
+        return;
     }
-    file->seen = now;
     users_unref(file->users);
     file->users = users;
+    file->is_untold = true;
+    (void)pthread_cond_signal(&file->changed); /* the thread tells: this one may hold locks */
     log_info("the file of users was read again", "users", LOG_INT((int64_t)users_len(users)), NULL);
-    return true;
 }
 
-static void tell(struct users_file *file)
-{
-    pthread_mutex_lock(&file->telling);
-    if (file->changed)
-        file->changed(file->ctx);
-    pthread_mutex_unlock(&file->telling);
-}
-
-/* As they are now; *ret_changed: they were others. */
-static struct users *get(struct users_file *file, bool *ret_changed)
+struct users *users_file_get(struct users_file *file)
 {
     pthread_mutex_lock(&file->lock);
-    *ret_changed = refresh(file);
+    refresh(file);
 
     struct users *users = users_ref(file->users);
 
@@ -334,81 +299,54 @@ static struct users *get(struct users_file *file, bool *ret_changed)
     return users;
 }
 
-struct users *users_file_get(struct users_file *file)
-{
-    bool changed;
-    struct users *users = get(file, &changed);
-
-    if (changed)
-        (void)eventfd_write(file->wake_fd, 1); /* the thread tells: this one may hold locks */
-    return users;
-}
-
 void users_file_set_changed(struct users_file *file, void (*function)(void *ctx), void *ctx)
 {
     pthread_mutex_lock(&file->telling);
-    file->changed = function;
+    file->function = function;
     file->ctx = ctx;
     pthread_mutex_unlock(&file->telling);
 }
 
 /* --- the thread that looks -------------------------------------------------------------------- */
 
-/* Of the folder: a file that is renamed over another one has no events of its own. */
-static int watch_folder(const char *path)
+static void tell(struct users_file *file)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
-    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    pthread_mutex_lock(&file->telling);
+    if (file->function)
+        file->function(file->ctx);
+    pthread_mutex_unlock(&file->telling);
+}
 
-    if (fd >= 0 && inotify_add_watch(fd, folder, EVENTS) < 0) {
-        close(fd);
-        fd = -1;
+/* Whether there is something to tell; false: the end. */
+static bool wait_for_change(struct users_file *file)
+{
+    bool untold;
+
+    pthread_mutex_lock(&file->lock);
+    while (!file->is_untold && !file->is_stopping) {
+        struct timespec deadline = cond_deadline(LOOK_EVERY_MS);
+
+        if (!cond_wait_until(&file->changed, &file->lock, &deadline))
+            refresh(file);
     }
-    free(folder);
-    return fd;
+    untold = file->is_untold && !file->is_stopping;
+    file->is_untold = false;
+    pthread_mutex_unlock(&file->lock);
+    return untold;
 }
-
-/* 1: somebody has seen a change; 2: the end. */
-static eventfd_t wait_for_more(struct users_file *file)
-{
-    struct pollfd fds[] = { { .fd = file->wake_fd, .events = POLLIN },
-                            { .fd = file->inotify_fd, .events = POLLIN } };
-    char events[4096];
-    eventfd_t count = 0;
-
-    (void)poll(fds, ARRAY_LEN(fds), file->inotify_fd < 0 ? UNTOLD_MS : TOLD_MS);
-    while (file->inotify_fd >= 0 && read(file->inotify_fd, events, sizeof(events)) > 0)
-        ;
-    (void)eventfd_read(file->wake_fd, &count);
-    return count;
-}
-
-#define THE_END ((eventfd_t)1 << 32)
 
 static void *run(void *ctx)
 {
-    struct users_file *file = ctx;
-    eventfd_t count;
-
-    while ((count = wait_for_more(file)) < THE_END) {
-        bool changed;
-
-        users_unref(get(file, &changed));
-        if (changed || count)
-            tell(file);
-    }
+    while (wait_for_change(ctx))
+        tell(ctx);
     return NULL;
 }
 
 static void release(struct users_file *file)
 {
-    if (file->inotify_fd >= 0)
-        close(file->inotify_fd);
-    if (file->wake_fd >= 0)
-        close(file->wake_fd);
     users_unref(file->users);
     pthread_mutex_destroy(&file->telling);
+    pthread_cond_destroy(&file->changed);
     pthread_mutex_destroy(&file->lock);
     free(file->path);
     free(file);
@@ -421,12 +359,9 @@ int users_file_open(const char *path, struct users_file **ret, struct error *err
     file->path = xstrdup(path);
     pthread_mutex_init(&file->lock, NULL);
     pthread_mutex_init(&file->telling, NULL);
-    file->inotify_fd = watch_folder(path);
-    file->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    cond_init(&file->changed);
 
     int r = load(path, &file->seen, &file->users, err);
-    if (r == 0 && file->wake_fd < 0)
-        r = error_set(err, ERROR_INTERNAL, "eventfd: %s", strerrordesc_np(errno));
     if (r == 0)
         r = thread_start(&file->thread, "users", run, file, err);
     if (r < 0) {
@@ -441,7 +376,10 @@ void users_file_close(struct users_file *file)
 {
     if (!file)
         return;
-    (void)eventfd_write(file->wake_fd, THE_END);
+    pthread_mutex_lock(&file->lock);
+    file->is_stopping = true;
+    pthread_cond_signal(&file->changed);
+    pthread_mutex_unlock(&file->lock);
     thread_join(file->thread);
     release(file);
 }

@@ -8,8 +8,7 @@
 
 /*
  * A text with a user a line, "<name> <role> <SHA-256 of the token, hexadecimal>", so that a reader of the file has no
- * token. Empty lines and those that begin with # do not count. Nor does a line of an earlier version, with
- * "certificate" or "certificate:<SHA-256>" behind the role: users_useless_line names it.
+ * token. Empty lines and those that begin with # do not count.
  *
  * Immutable, shared by references; any thread.
  */
@@ -22,9 +21,6 @@ int users_parse(const char *text, struct users **ret, struct error *err) MUST_CH
 struct users *users_ref(struct users *users);
 void users_unref(struct users *users); /* NULL is fine */
 size_t users_len(const struct users *users);
-
-/* The number of the first line with a certificate, which is ignored; 0: there is none. */
-size_t users_useless_line(const struct users *users);
 
 /* Whose token has this SHA-256, in hexadecimal. Takes as long for any of them. NULL: there is none.
  * Lives as long as the reference. */
@@ -47,8 +43,7 @@ char *users_make_token(struct arena *arena);
  *     comes after a rename or a write sees the new users.
  *  2. A file that is damaged (one with a NUL is), empty or gone changes nothing: the users of before stay,
  *     which is logged once for each such file.
- *  3. Holders of a reference are notified of a change also when no request comes: by inotify, or,
- *     where there is none, by a look every second.
+ *  3. Holders of a reference are notified of a change also when no request comes: a second later at most.
  */
 struct users_file;
 /* ERROR_NOT_FOUND: there is no such file; ERROR_INVALID names it. */
@@ -56,6 +51,6 @@ int users_file_open(const char *path, struct users_file **ret, struct error *err
 void users_file_close(struct users_file *file); /* NULL is fine */
 /* A reference. */
 struct users *users_file_get(struct users_file *file);
-/* After each change; on any thread, also within users_file_get(). function NULL: not any more, and none is
+/* After each change; on a thread of its own. function NULL: not any more, and none is
  * under way when this returns. */
 void users_file_set_changed(struct users_file *file, void (*function)(void *ctx), void *ctx);

@@ -50,7 +50,7 @@ struct kv_options {
     uint64_t history_revisions; /* 100,000 */
     uint64_t history_bytes;     /* 64 MiB of texts that were replaced */
     int64_t history_ms;         /* 10 minutes */
-    uint32_t look_ms;           /* 5 s: after a read that failed, until all is read again */
+    uint32_t look_ms;           /* 5 s: between two looks after a read that failed, see kv_health */
     const struct clock *clock;  /* NULL: CLOCK_SYSTEM */
     const char *vfs;            /* of SQLite; NULL: the default one. For tests */
     bool goes_on; /* a store that has lost what was acknowledged is opened, and goes on above it */
@@ -163,8 +163,8 @@ struct kv_loss {
 struct kv_loss kv_loss(const struct kv *kv);
 
 /* 0; ERROR_INTERNAL: a value that was read is damaged, or ERROR_UNAVAILABLE: the disk did not
- * give it, from the first read that failed until all of the store could be read again, which is
- * tried now and then. Both moments are in the log. A full disk does not count. No I/O. */
+ * give it, from the first read that failed until all of the store could be read again, which this tries, at most
+ * every look_ms. Both moments are in the log. A full disk does not count. */
 int kv_health(struct kv *kv, struct error *err) MUST_CHECK;
 
 /*

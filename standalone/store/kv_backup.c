@@ -28,10 +28,9 @@
 /* Says in the copy that it is a backup. */
 static int restore_mark(const char *path, struct error *err)
 {
-    struct kv_connect_options options = { .path = path, .cache_kib = KV_READER_CACHE_KIB };
     struct kv_connection connection = { 0 };
 
-    int r = kv_connect(&options, &connection, err);
+    int r = kv_connect(path, NULL, false, &connection, err);
     if (r < 0)
         return r;
     r = kv_execute(&connection, "CREATE TABLE IF NOT EXISTS backup (only INTEGER PRIMARY KEY)",
@@ -142,13 +141,10 @@ static int sync_path(const char *path, int flags, struct error *err)
 /* A connection of its own: those of the pool are for what takes a moment. */
 static int copy_into(const char *store, const char *path, struct error *err)
 {
-    struct kv_connect_options options = { .path = store,
-                                          .read_only = true,
-                                          .cache_kib = KV_READER_CACHE_KIB };
     struct kv_connection connection = { 0 };
     sqlite3_stmt *statement = NULL;
 
-    int r = kv_connect(&options, &connection, err);
+    int r = kv_connect(store, NULL, true, &connection, err);
     if (r < 0)
         return r;
     if (sqlite3_prepare_v2(connection.db, "VACUUM INTO ?1", -1, &statement, NULL) != SQLITE_OK ||
@@ -163,12 +159,9 @@ static int copy_into(const char *store, const char *path, struct error *err)
 /* A disk may have given back what it was not given; and a damaged row is copied as it is. */
 static int check_copy(const char *path, struct error *err)
 {
-    struct kv_connect_options options = { .path = path,
-                                          .read_only = true,
-                                          .cache_kib = KV_READER_CACHE_KIB };
     struct kv_connection connection = { 0 };
 
-    int r = kv_connect(&options, &connection, err);
+    int r = kv_connect(path, NULL, true, &connection, err);
     if (r < 0)
         return r;
     r = kv_check(&connection, err);

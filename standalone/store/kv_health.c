@@ -6,53 +6,23 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/base/cond.h"
 #include "common/base/log.h"
-#include "common/runtime/thread.h"
 #include "standalone/store/kv_internal.h"
 
 #define LOOK_MS 5000
 /* A look reads everything: it has at most this share of the time. */
 #define LOOK_SHARE 10
-/* Of SQLite's virtual machine, between two looks at whether to stop. */
-#define STEPS 10000
-
 void kv_health_init(struct kv_health *health, uint32_t look_ms)
 {
     (void)pthread_mutex_init(&health->lock, NULL);
-    cond_init(&health->changed);
+    (void)pthread_mutex_init(&health->looking, NULL);
     health->look_ms = look_ms ? look_ms : LOOK_MS;
-}
-
-void kv_health_stop(struct kv_health *health)
-{
-    (void)pthread_mutex_lock(&health->lock);
-    atomic_store(&health->stopping, true);
-    (void)pthread_cond_signal(&health->changed);
-    bool started = health->started;
-    (void)pthread_mutex_unlock(&health->lock);
-    if (started)
-        thread_join(health->thread);
 }
 
 void kv_health_release(struct kv_health *health)
 {
-    (void)pthread_cond_destroy(&health->changed);
+    (void)pthread_mutex_destroy(&health->looking);
     (void)pthread_mutex_destroy(&health->lock);
-}
-
-int kv_health(struct kv *kv, struct error *err)
-{
-    struct kv_health *health = &kv->health;
-    int r = 0;
-
-    if (!atomic_load(&health->is_broken))
-        return 0;
-    (void)pthread_mutex_lock(&health->lock);
-    if (atomic_load(&health->is_broken))
-        r = error_set(err, health->why.code, "%s", health->why.message);
-    (void)pthread_mutex_unlock(&health->lock);
-    return r;
 }
 
 /* --- a look at everything --- */
@@ -131,11 +101,6 @@ int kv_check(struct kv_connection *connection, struct error *err)
 
 /* --- whether it can be read again --- */
 
-static int is_stopping(void *ctx)
-{
-    return atomic_load(&((struct kv_health *)ctx)->stopping);
-}
-
 /* Nothing that was acknowledged before is missing: another file, in the place of this one, may be sound. */
 static int check_all(struct kv_connection *connection, uint64_t acknowledged, struct error *err)
 {
@@ -153,69 +118,54 @@ static int check_all(struct kv_connection *connection, uint64_t acknowledged, st
 /* Through a connection that knows nothing of before. */
 static int look(struct kv *kv, struct error *err)
 {
-    struct kv_connect_options options = {
-        .path = kv->path, .vfs = kv->vfs, .read_only = true, .cache_kib = KV_READER_CACHE_KIB
-    };
     struct kv_connection connection = { 0 };
     uint64_t acknowledged = kv_revision(kv);
 
-    int r = kv_connect(&options, &connection, err);
+    int r = kv_connect(kv->path, kv->vfs, true, &connection, err);
     if (r < 0)
         return r;
-    sqlite3_progress_handler(connection.db, STEPS, is_stopping, &kv->health);
     r = check_all(&connection, acknowledged, err);
     kv_disconnect(&connection);
     return r;
 }
 
-/* Under the lock: until it is broken and has been so for a while; false: it stops. */
-static bool wait_for_look(struct kv_health *health, uint32_t wait_ms)
+/* Of several threads one looks, if it is time. */
+static void look_again(struct kv *kv)
 {
-    while (!atomic_load(&health->is_broken) && !atomic_load(&health->stopping))
-        (void)pthread_cond_wait(&health->changed, &health->lock);
-
-    struct timespec deadline = cond_deadline(wait_ms);
-
-    while (!atomic_load(&health->stopping) &&
-           cond_wait_until(&health->changed, &health->lock, &deadline))
-        ;
-    return !atomic_load(&health->stopping);
-}
-
-static void *look_on(void *ctx)
-{
-    struct kv *kv = ctx;
     struct kv_health *health = &kv->health;
-    uint32_t wait_ms = health->look_ms;
+    int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
     struct error err;
 
-    (void)pthread_mutex_lock(&health->lock);
-    while (wait_for_look(health, wait_ms)) {
-        (void)pthread_mutex_unlock(&health->lock);
-        int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+    if (pthread_mutex_trylock(&health->looking) != 0)
+        return;
+    if (begin_ms >= atomic_load(&health->next_look_ms)) {
         int r = look(kv, &err);
-        int64_t took_ms = clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms;
-        wait_ms = health->look_ms + (uint32_t)took_ms * LOOK_SHARE;
-        (void)pthread_mutex_lock(&health->lock);
+        int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
+
+        atomic_store(&health->next_look_ms,
+                     end_ms + health->look_ms + (end_ms - begin_ms) * LOOK_SHARE);
         if (r == 0) {
             log_info("the store can be read again", "file", kv->path, NULL);
             atomic_fetch_add(&health->generation, 1);
             atomic_store(&health->is_broken, false);
         }
     }
-    (void)pthread_mutex_unlock(&health->lock);
-    return NULL;
+    (void)pthread_mutex_unlock(&health->looking);
 }
 
-/* Under the lock. Few stores ever need the thread. */
-static void start_looking(struct kv *kv)
+int kv_health(struct kv *kv, struct error *err)
 {
-    struct error err;
+    struct kv_health *health = &kv->health;
+    int r = 0;
 
-    if (!kv->health.started &&
-        thread_start(&kv->health.thread, "store-health", look_on, kv, &err) == 0)
-        kv->health.started = true;
-    (void)pthread_cond_signal(&kv->health.changed);
+    if (!atomic_load(&health->is_broken))
+        return 0;
+    look_again(kv);
+    (void)pthread_mutex_lock(&health->lock);
+    if (atomic_load(&health->is_broken))
+        r = error_set(err, health->why.code, "%s", health->why.message);
+    (void)pthread_mutex_unlock(&health->lock);
+    return r;
 }
 
 int kv_health_note(struct kv *kv, int r, const struct error *why)
@@ -231,9 +181,9 @@ int kv_health_note(struct kv *kv, int r, const struct error *why)
     if (!atomic_load(&health->is_broken)) {
         log_error("the store cannot be read", "error", ERROR_TEXT(why), NULL);
         health->why = *why;
+        atomic_store(&health->next_look_ms, clock_monotonic_ms(&CLOCK_SYSTEM) + health->look_ms);
         atomic_store(&health->is_broken, true);
     }
-    start_looking(kv);
     (void)pthread_mutex_unlock(&health->lock);
     return r;
 }

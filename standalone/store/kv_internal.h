@@ -9,8 +9,6 @@
 
 /* The connections that readers and watches share; further ones wait for a moment. */
 #define KV_READERS 4
-#define KV_READER_CACHE_KIB 512
-#define KV_WRITER_CACHE_KIB 2048
 
 /* Each write counts as so many bytes of history besides the text that it replaces. */
 #define KV_ROW_WEIGHT 128
@@ -143,20 +141,16 @@ void kv_mark_close(struct kv_mark *mark);
 
 struct kv_health {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    atomic_bool is_broken; /* changed under the lock */
-    atomic_bool stopping;
+    atomic_bool is_broken; /* set under the lock */
     atomic_uint
         generation; /* of connections: those from before it was well again may remember what was wrong */
-    struct error why; /* of the read that was the first to fail */
+    struct error why;        /* of the read that was the first to fail */
+    pthread_mutex_t looking; /* of the thread that looks whether it can be read again */
     uint32_t look_ms;
-    pthread_t thread; /* that looks whether it can be read again */
-    bool started;     /* the thread, with the first read that failed */
+    _Atomic int64_t next_look_ms;
 };
 
 void kv_health_init(struct kv_health *health, uint32_t look_ms); /* 0: the default */
-/* No read is under way, and none will be. */
-void kv_health_stop(struct kv_health *health);
 void kv_health_release(struct kv_health *health);
 /* A read has ended so: its news of the store is kept for kv_health. why may be NULL. Returns r. */
 int kv_health_note(struct kv *kv, int r, const struct error *why);

@@ -179,15 +179,6 @@ static int read_state(struct kv *kv, struct error *err)
     return 0;
 }
 
-static int connect_writer(struct kv *kv, struct kv_connection *ret, struct error *err)
-{
-    struct kv_connect_options options = { .path = kv->path,
-                                          .vfs = kv->vfs,
-                                          .cache_kib = KV_WRITER_CACHE_KIB };
-
-    return kv_connect(&options, ret, err);
-}
-
 int kv_renew_writer(struct kv *kv, struct error *err)
 {
     struct kv_connection fresh = { 0 };
@@ -195,7 +186,7 @@ int kv_renew_writer(struct kv *kv, struct error *err)
 
     if (kv->writer.generation == generation)
         return 0;
-    int r = connect_writer(kv, &fresh, err);
+    int r = kv_connect(kv->path, kv->vfs, false, &fresh, err);
     if (r < 0)
         return r;
     fresh.generation = generation;
@@ -207,7 +198,7 @@ int kv_renew_writer(struct kv *kv, struct error *err)
 
 static int open_writer(struct kv *kv, struct error *err)
 {
-    int r = connect_writer(kv, &kv->writer, err);
+    int r = kv_connect(kv->path, kv->vfs, false, &kv->writer, err);
     if (r < 0)
         return r;
     r = kv_check_identity(&kv->writer, err);
@@ -296,7 +287,6 @@ static void stop(struct kv *kv)
     (void)pthread_cond_signal(&kv->queue.changed);
     (void)pthread_mutex_unlock(&kv->queue.lock);
     thread_join(kv->thread);
-    kv_health_stop(&kv->health);
     kv_watches_release(&kv->watches);
 }
 

@@ -100,10 +100,7 @@ static int begin_reading(struct kv *kv, struct kv_snapshot *snapshot, struct err
     if (snapshot->connection->generation != generation)
         kv_disconnect(snapshot->connection);
     if (!snapshot->connection->db) {
-        struct kv_connect_options options = {
-            .path = kv->path, .vfs = kv->vfs, .read_only = true, .cache_kib = KV_READER_CACHE_KIB
-        };
-        r = kv_connect(&options, snapshot->connection, err);
+        r = kv_connect(kv->path, kv->vfs, true, snapshot->connection, err);
         snapshot->connection->generation = generation;
     }
     return r < 0 ? r : kv_snapshot_take(snapshot, err);
@@ -361,11 +358,7 @@ struct kv_reader {
 
 static int reader_begin(struct kv_reader *reader, struct error *err)
 {
-    struct kv_connect_options options = { .path = reader->path,
-                                          .read_only = true,
-                                          .cache_kib = KV_READER_CACHE_KIB };
-
-    int r = kv_connect(&options, &reader->connection, err);
+    int r = kv_connect(reader->path, NULL, true, &reader->connection, err);
     if (r == 0)
         r = kv_check_identity(&reader->connection, err);
     if (r > 0)

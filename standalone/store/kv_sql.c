@@ -43,15 +43,18 @@ static const char *const SQL[KV_STATEMENTS] = {
     [KV_COMPACTED] = "UPDATE state SET compacted = ?1, compacted_weight = ?2",
 };
 
-int kv_connect(const struct kv_connect_options *options, struct kv_connection *ret,
+#define READER_CACHE_KIB 512
+#define WRITER_CACHE_KIB 2048
+
+int kv_connect(const char *path, const char *vfs, bool read_only, struct kv_connection *ret,
                struct error *err)
 {
-    int flags = (options->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
-                SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    struct kv_connection connection = { .path = options->path };
+    int flags = (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
+                SQLITE_OPEN_EXRESCODE;
+    struct kv_connection connection = { .path = path };
     char pragmas[256];
 
-    if (sqlite3_open_v2(options->path, &connection.db, flags, options->vfs) != SQLITE_OK) {
+    if (sqlite3_open_v2(path, &connection.db, flags, vfs) != SQLITE_OK) {
         int r = kv_sql_error(&connection, "open", err);
         kv_disconnect(&connection);
         return r;
@@ -64,7 +67,7 @@ int kv_connect(const struct kv_connect_options *options, struct kv_connection *r
                    "PRAGMA cache_size = -%d; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;"
                    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
                    "PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = FULL",
-                   options->cache_kib);
+                   read_only ? READER_CACHE_KIB : WRITER_CACHE_KIB);
     int r = kv_execute(&connection, pragmas, err);
     if (r < 0) {
         kv_disconnect(&connection);

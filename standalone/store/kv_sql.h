@@ -39,15 +39,8 @@ struct kv_connection {
     unsigned generation;        /* kv_health.generation when it was opened */
 };
 
-struct kv_connect_options {
-    const char *path;
-    const char *vfs; /* NULL: the default one */
-    bool read_only;
-    int cache_kib;
-};
-
-/* Opens an existing file. */
-int kv_connect(const struct kv_connect_options *options, struct kv_connection *ret,
+/* Opens an existing file, to write or to read it alone. vfs NULL: the default one. */
+int kv_connect(const char *path, const char *vfs, bool read_only, struct kv_connection *ret,
                struct error *err) MUST_CHECK;
 void kv_disconnect(struct kv_connection *connection); /* does nothing if it is not open */
 

@@ -178,7 +178,7 @@ static int insert(struct kv *kv, const struct kv_row *row, const struct kv_point
     return kv_step(&kv->writer, statement, "write to", err);
 }
 
-/* What the transaction has written so far counts. 0: as it must be, or write->r says that it is not. */
+/* Writes of the same transaction count. 0: the guard is as it must be, or write->r says that it is not. */
 static int check_guard(struct kv *kv, struct kv_write *write, struct error *err)
 {
     const struct kv_guard *guard = write->guard;

@@ -123,8 +123,6 @@ static const struct {
     int status;
 } WRITES[] = {
     { "POST", CONFIGMAPS, "json", "{\"metadata\":{\"name\":\"new\"}}", 201 },
-    { "PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/new", "json",
-      "{\"metadata\":{\"name\":\"new\"}}", 201 },
     { "PUT", CONFIGMAPS "/c00", "json", "{\"metadata\":{\"name\":\"c00\"}}", 200 },
     { "PATCH", CONFIGMAPS "/c00", "merge-patch+json", "{\"data\":null}", 200 },
     { "PATCH", CONFIGMAPS "/c00", "json-patch+json", "[{\"op\":\"remove\",\"path\":\"/data\"}]",

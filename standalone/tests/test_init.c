@@ -167,18 +167,3 @@ TEST(a_line_without_its_kubeconfig_is_begun_anew)
     users_unref(users);
     ck_assert(knows("admin.kubeconfig"));
 }
-
-/* --- of an earlier version -------------------------------------------------------------------- */
-
-TEST(a_data_directory_of_an_earlier_version_stays_as_it_is)
-{
-    const char *users = text_of("users"), *own = text_of("admin.kubeconfig");
-
-    put("controller.kubeconfig", "of that version\n");
-    users = arena_printf(init_arena, "%seve view certificate\n", users);
-    put("users", users);
-    init_fixture_run();
-    ck_assert_str_eq(text_of("users"), users);
-    ck_assert_str_eq(text_of("admin.kubeconfig"), own);
-    ck_assert_str_eq(text_of("controller.kubeconfig"), "of that version\n");
-}

@@ -188,8 +188,6 @@ TEST(what_the_file_has_again_is_read_again)
     kv_fixture_open(&fixture);
     replace_bytes("as it was", "as it is ");
     ck_assert_int_eq(get("/text"), -ERROR_INTERNAL);
-    ck_assert_int_eq(kv_put(fixture.kv, "/text", "new", 3, KV_ANY, NULL, &fixture.err),
-                     -ERROR_INTERNAL);
     replace_bytes("as it is ", "as it was");
     await_health();
     ck_assert_str_eq(kv_fixture_get(&fixture, "/text", 0), "as it was");

@@ -126,7 +126,7 @@ TEST_EACH(a_read_that_fails_anywhere_says_so_and_the_next_one_is_right, READS)
 
 /* --- writes ----------------------------------------------------------------------------------- */
 
-/* What one replaces, and the other deletes, has to be read. */
+/* Both have to read what is there. */
 static const struct {
     const char *key, *text, *event;
 } WRITES[] = { { "/tick", "2", "~/tick=2()" }, { "/tick", NULL, "-/tick()" } };

@@ -1,7 +1,4 @@
 /* What is exported, what of it, and that it arrives as it was. */
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/str.h"
@@ -125,13 +122,10 @@ TEST(what_has_finished_goes_along_only_when_asked_for)
                      "Task again, Task needs, Task nightly, Task running");
     ck_assert_ptr_null(strstr(export_of(&api_store, &PLAIN), "\nstatus:"));
     ck_assert_str_eq(left_out(), "3 finished, 0 children, 0 deleted, 1 of the cluster");
-    ck_assert_uint_eq(exported.stranded, 1);
-    ck_assert_str_eq(exported.stranded_example, "default/needs needs 'done'");
 
     static const char EVERYTHING[] = "PropellerJob j, Task again, Task done, Task failed, Task "
                                      "needs, Task nightly, Task running";
     ck_assert_str_eq(names_in(export_of(&api_store, &ALL)), EVERYTHING);
-    ck_assert_uint_eq(exported.stranded, 0);
     ck_assert_ptr_null(strstr(export_of(&api_store, &ALL), "\nstatus:"));
     const char *text = export_of(&api_store, &WITH_STATUS);
     ck_assert_str_eq(names_in(text), EVERYTHING);
@@ -256,81 +250,4 @@ TEST(a_list_with_all_that_a_server_sets_is_imported)
     ck_assert_uint_eq(imported.created, 8);
     ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), export_of(&api_store, &WITH_STATUS));
-}
-
-/* --- while others write --- */
-
-#define WRITERS 8
-#define EXPORTS 20
-
-static atomic_bool writers_stop;
-
-static void write_value(const char *name, size_t writer, int n)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *text = arena_printf(arena,
-                                    "{\"metadata\":{\"name\":\"%s%zu\",\"namespace\":\"default\"},"
-                                    "\"apiVersion\":\"v1\",\"kind\":"
-                                    "\"ConfigMap\",\"data\":{\"n\":\"%d\"}}",
-                                    name, writer, n);
-    struct error err;
-    int r = kv_put(api_store.kv,
-                   arena_printf(arena, "/registry/core/configmaps/default/%s%zu", name, writer),
-                   text, strlen(text), KV_ANY, NULL, &err);
-
-    if (r < 0)
-        abort();
-}
-
-/* z first: who reads several revisions would read a before z, and find z newer. */
-static void *write_pairs(void *ctx)
-{
-    size_t writer = (size_t)(uintptr_t)ctx;
-
-    for (int n = 1; !atomic_load(&writers_stop); n++) {
-        write_value("z", writer, n);
-        write_value("a", writer, n);
-    }
-    return NULL;
-}
-
-static int number_in(const cJSON *documents, const char *name)
-{
-    json_for_each (document, documents) {
-        int64_t n;
-
-        if (str_equal(meta(document, "name"), name) &&
-            str_to_int64(json_string(json_path(document, "data", "n", NULL), ""), &n))
-            return (int)n;
-    }
-    return 0;
-}
-
-TEST(an_export_shows_one_revision_while_eight_write)
-{
-    pthread_t threads[WRITERS];
-    int newest = 0;
-
-    /* Between a and z, so that they are on different pages. */
-    for (size_t i = 0; i < 40; i++)
-        write_value("m", i, 0);
-    atomic_store(&writers_stop, false);
-    for (size_t i = 0; i < WRITERS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_pairs, (void *)(uintptr_t)i), 0);
-    for (int i = 0; i < EXPORTS || newest < EXPORTS; i++) {
-        const char *text = export_of(&api_store, &PLAIN);
-        const cJSON *documents;
-
-        ck_assert_int_eq(yaml_parse_all(test_arena, text, strlen(text), &documents, NULL), 0);
-        for (size_t k = 0; k < WRITERS; k++) {
-            int a = number_in(documents, arena_printf(test_arena, "a%zu", k));
-            int z = number_in(documents, arena_printf(test_arena, "z%zu", k));
-
-            ck_assert_msg(z == a || z == a + 1, "a%zu is %d and z%zu %d", k, a, k, z);
-            newest = z > newest ? z : newest;
-        }
-    }
-    atomic_store(&writers_stop, true);
-    for (size_t i = 0; i < WRITERS; i++)
-        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
 }

@@ -35,7 +35,7 @@ TEST(refusals_name_place_and_field_and_the_rest_is_made)
     ck_assert_str_eq(
         import_refusals,
         "f.yaml: document 2, item 2, line 7: ConfigMap b: this is no ConfigMap: "
-        "'data.x' must be of type string, not number\n"
+        "data.x: Invalid value: \"integer\": data.x in body must be of type string: \"integer\"\n"
         "f.yaml: document 3, line 9: Task new/t: Task.propeller.propeller.abstractmachines.fr "
         "\"t\" is "
         "invalid: spec.priority: Invalid value: 101: spec.priority in body should be less than or "

@@ -332,15 +332,6 @@ TEST(the_watches_of_who_is_removed_end_and_no_others)
 
 #define WATCH CONFIGMAPS "?watch=1"
 
-static size_t occurrences(const char *text, const char *of)
-{
-    size_t len = 0;
-
-    for (const char *at = strstr(text, of); at; at = strstr(at + 1, of))
-        len++;
-    return len;
-}
-
 /* Of 16 connections one user has 4 as watches. */
 TEST(one_user_leaves_room_for_the_others)
 {
@@ -349,7 +340,6 @@ TEST(one_user_leaves_room_for_the_others)
     int fds[4], status;
 
     server_serve((struct server_options){ .max_connections = 16 });
-    capture_start(STDERR_FILENO);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         fds[i] = watch_as("viewer");
     for (int i = 0; i < 3; i++) {
@@ -361,7 +351,6 @@ TEST(one_user_leaves_room_for_the_others)
         ck_assert_int_eq(asked_by("viewer"), 200); /* anything else */
     }
     close(watch_as("admin"));
-    ck_assert_uint_eq(occurrences(capture_text(test_arena), "the maximum of watches"), 1);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         close(fds[i]);
     do { /* until their ends are seen */
@@ -369,7 +358,6 @@ TEST(one_user_leaves_room_for_the_others)
         status = status_of(text);
     } while (status == 429);
     ck_assert_int_eq(status, 200);
-    capture_stop();
 }
 
 /* Of 16 connections he has requests in progress on 8, however slow these are. */

@@ -65,28 +65,3 @@ TEST(a_file_with_a_nul_is_not_begun_with)
         err.message,
         arena_printf(test_arena, "'%s': line 2 holds a NUL: it is damaged", users_path()));
 }
-
-/* Of an earlier version, which knew client certificates. */
-TEST(lines_with_certificates_let_nobody_in_and_are_told)
-{
-    struct users_file *file = NULL;
-    struct error err = { 0 };
-    const char *said;
-    FILE *text = fopen(users_path(), "a");
-
-    (void)fputs("eve view certificate\nbob edit certificate:00\n", text);
-    (void)fclose(text);
-    capture_start(STDERR_FILENO);
-    ck_assert_int_eq(users_file_open(users_path(), &file, &err), 0);
-    said = capture_text(test_arena);
-    capture_stop();
-    ck_assert_msg(strstr(said, "client certificates are not accepted") &&
-                      strstr(said, users_path()) && strstr(said, "\"line\":\"4\""),
-                  "%s", said);
-
-    struct users *users = users_file_get(file);
-
-    ck_assert_uint_eq(users_len(users), 3);
-    users_unref(users);
-    users_file_close(file);
-}

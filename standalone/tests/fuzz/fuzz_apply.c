@@ -7,7 +7,6 @@
 #include "common/tests/fuzz/target.h"
 #include "common/tests/heap.h"
 #include "standalone/patch/managed_fields.h"
-#include "standalone/schema/decode.h"
 #include "standalone/schema/object_meta.h"
 
 static const struct resource *resource_of(const char *plural)
@@ -26,14 +25,10 @@ static const struct resource *resource_of(const char *plural)
 static int shape(const struct resource *resource, cJSON *object, struct error *err)
 {
     cJSON *unknown = cJSON_CreateArray();
-    int r = resource->custom ? 0 : schema_decode(resource->schema, object, err);
+    int r = object_decode(resource->schema, resource->custom, object, unknown, err);
 
     if (r == 0)
-        r = object_meta_decode(resource->schema, object, unknown, err);
-    if (r == 0) {
-        schema_prune(resource->schema, object, unknown);
         schema_default(resource->schema, object);
-    }
     json_free(unknown);
     return r;
 }
