@@ -13,8 +13,8 @@
 #define ALLOCATIONS_EACH 3
 #define MORE_ALLOCATIONS 1000
 /* For each byte of a message: its strings are copied, with the envelope once more. */
-#define BYTES_EACH 3
-#define MORE_BYTES ((size_t)4 << 20)
+#define BYTES_EACH 2
+#define MORE_BYTES ((size_t)2 << 20)
 
 static const ProtobufCMessageDescriptor *const KINDS[] = {
     &kube__namespace__descriptor,
