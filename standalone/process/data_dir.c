@@ -10,8 +10,8 @@
 
 #include "certs/file_place.h"
 #include "certs/file_set.h"
-#include "common/base/buf.h"
 #include "common/base/certificate.h"
+#include "common/base/file.h"
 #include "common/base/log.h"
 
 const char *data_dir_path(struct arena *arena, const char *directory, const char *name)
@@ -19,44 +19,9 @@ const char *data_dir_path(struct arena *arena, const char *directory, const char
     return arena_printf(arena, "%s/%s", directory, name);
 }
 
-static int read_all(int fd, struct buf *buf)
-{
-    char chunk[16384];
-    ssize_t len;
-
-    while ((len = read(fd, chunk, sizeof(chunk))) > 0) {
-        if (!buf_append(buf, chunk, (size_t)len)) {
-            errno = EFBIG;
-            return -1;
-        }
-    }
-    return (int)len;
-}
-
 int data_dir_read(struct arena *arena, const char *path, const char **ret, struct error *err)
 {
-    CLEANUP(buf_releasep) struct buf buf = BUF_INIT(DATA_DIR_MAX_FILE);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return error_set(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_INVALID, "'%s': %s", path,
-                         strerrordesc_np(errno));
-
-    int r = read_all(fd, &buf);
-    int problem = errno;
-
-    close(fd);
-    if (r < 0)
-        return error_set(err, ERROR_INVALID, "'%s': %s", path, strerrordesc_np(problem));
-
-    size_t line = buf_line_of_nul(&buf);
-
-    if (line)
-        return error_set(err, ERROR_INVALID,
-                         "'%s': line %zu holds a NUL: it is damaged, restore it from a copy", path,
-                         line);
-    *ret = arena_strndup(arena, buf_string(&buf), buf.len);
-    return 0;
+    return file_read_text(arena, path, DATA_DIR_MAX_FILE, NULL, ret, err);
 }
 
 static int write_all(int fd, const char *text)

@@ -1,18 +1,15 @@
 #include "standalone/server/users.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <sys/stat.h>
 
 #include "common/base/alloc.h"
-#include "common/base/buf.h"
 #include "common/base/cond.h"
 #include "common/base/digest.h"
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/runtime/thread.h"
@@ -216,50 +213,16 @@ static bool is_same(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* What it is comes with what is in it: a rename between the two would be missed. */
-static int read_file(const char *path, struct stat *ret_seen, struct buf *ret, struct error *err)
-{
-    char chunk[4096];
-    ssize_t len = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0 || fstat(fd, ret_seen) < 0) {
-        int problem = errno;
-
-        if (fd >= 0)
-            close(fd);
-        return error_set(err, problem == ENOENT ? ERROR_NOT_FOUND : ERROR_INVALID, "'%s': %s", path,
-                         strerrordesc_np(problem));
-    }
-    errno = 0;
-    while ((len = read(fd, chunk, sizeof(chunk))) > 0) {
-        if (!buf_append(ret, chunk, (size_t)len)) {
-            len = -1;
-            errno = EFBIG;
-            break;
-        }
-    }
-
-    int problem = errno;
-
-    close(fd);
-    return len < 0 ? error_set(err, ERROR_INVALID, "'%s': %s", path, strerrordesc_np(problem)) : 0;
-}
-
+/* *ret_seen is the file that was read, or looked at in vain. */
 static int load(const char *path, struct stat *ret_seen, struct users **ret, struct error *err)
 {
-    CLEANUP(buf_releasep) struct buf text = BUF_INIT(USERS_FILE_MAX);
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *text;
 
-    int r = read_file(path, ret_seen, &text, err);
+    int r = file_read_text(arena, path, USERS_FILE_MAX, ret_seen, &text, err);
     if (r < 0)
         return r;
-
-    size_t line = buf_line_of_nul(&text); /* what a crash leaves of a file that was not synced */
-
-    if (line)
-        return error_set(err, ERROR_INVALID, "'%s': line %zu holds a NUL: it is damaged", path,
-                         line);
-    r = users_parse(buf_string(&text), ret, err);
+    r = users_parse(text, ret, err);
     return r < 0 ? error_wrap(err, "'%s'", path) : 0;
 }
 
