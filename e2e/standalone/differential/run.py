@@ -21,6 +21,8 @@ from server import JSON, Api, in_threads
 WORKERS, SETTLE_S, LAST = 3, 20, "zz-last"
 LISTS = "finalizers", "secrets", "imagePullSecrets", "ownerReferences"  # that a strategic merge patch may merge
 RUN = int(time.time()) & 0xfffff  # no two runs have the same namespaces
+MANAGER = "manager", "operation", "subresource", "time", "fieldsV1"
+FIELD = re.compile("[fkv]:")  # in fieldsV1
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NOW = re.compile(time.strftime("%Y-%m-") + r"\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 RULE = re.compile(r'(Invalid value: "(object|string|array|integer)"|Required value|Forbidden): (?!.* in body )')  # a CRD's rule, which ours checks at admission
@@ -54,7 +56,7 @@ class Seen:
             named = key == "metadata" and ("name" in value or "uid" in value)
             made = {self.tree(k): self.tree(value[k], k, named) for k in sorted(value)}
             if isinstance(made.get("managedFields"), list):
-                made["managedFields"].sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+                made["managedFields"].sort(key=lambda entry: [json.dumps(entry.get(key)) for key in MANAGER] if isinstance(entry, dict) else [])
             return made
         if isinstance(value, list):
             if key == "items":  # those of a built-in kind do not say what they are in a cluster
@@ -72,7 +74,8 @@ class Seen:
 def bare(tree):
     """A built-in kind without members that say nothing, some of which only kube-apiserver writes, and its lists without order."""
     if isinstance(tree, dict):
-        made = {key: value for key, value in ((key, bare(value)) for key, value in tree.items()) if value not in (None, "", [], {})}
+        made = {key: bare(value) for key, value in tree.items()}
+        made = {key: value for key, value in made.items() if FIELD.match(key) or value not in (None, "", [], {})}
         return {key: sorted(value, key=json.dumps) if key in LISTS and isinstance(value, list) else value for key, value in made.items()}
     return [bare(item) for item in tree] if isinstance(tree, list) else tree
 
