@@ -255,6 +255,18 @@ TEST_TIMES(pods_stay_while_a_task_runs_unless_it_is_stopped_at_once, 2)
     ck_assert_str_eq(pods_told(), "Offline False Closed");
 }
 
+/* The generation stays, as when a user scales the pods by hand, which is corrected later each time. */
+TEST(pods_follow_the_owner_at_once_each_time)
+{
+    pods_report(true);
+    stage_run();
+    for (int i = 0; i < 6; i++) {
+        stage_annotate(&KIND_PROPLET, "alpha", ANNOTATION_RECLAIM, i % 2 ? "" : "true");
+        stage_run();
+        ck_assert_int_eq(pods_replicas(), i % 2);
+    }
+}
+
 /* It never ran, so one write takes its Proplet; the counts follow in the next reconcile of the Task. */
 TEST(proplet_is_closed_once_its_last_task_is_gone)
 {
