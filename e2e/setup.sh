@@ -10,7 +10,7 @@
 #   kind   what E2E_CLUSTER=kind needs beside that
 #   kubectl  Debian's, for case 95
 #   promtool  Debian's, for the alerts
-#   helm   for the chart
+#   helm, helm4   for the chart
 #   docs   the Python environment of `make docs`
 #   go     a Go; prints its folder
 #   packages PART...  the Debian packages of these parts, and nothing else
@@ -121,7 +121,7 @@ packages_of() {
             [[ -x $CONTROL_PLANE_BIN/kubectl ]] || command -v kubectl >/dev/null || echo kubernetes-client
             ;;
         node) printf '%s\n' "${NODE_PACKAGES[@]}" ;;
-        promtool | helm) printf '%s\n' python3 python3-yaml ;;
+        promtool | helm | helm4) printf '%s\n' python3 python3-yaml ;;
         dashboards | vmafx) printf '%s\n' python3 python3-venv ;;
         page)
             echo chromium
@@ -132,7 +132,7 @@ packages_of() {
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
         control-plane | kubectl | go) ;;
         *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, promtool," \
-            "dashboards, vmafx, page, docs, go, helm or all" ;;
+            "dashboards, vmafx, page, docs, go, helm, helm4 or all" ;;
         esac
     done
 }
@@ -225,6 +225,7 @@ build_program() {
             -X $key/chartutil.k8sVersionMinor=$(cut -d. -f2 <<<"$version") \
             -X $key/lint/rules.k8sVersionMajor=${version%%.*} -X $key/lint/rules.k8sVersionMinor=$(cut -d. -f2 <<<"$version")"
         ;;
+    helm4) go_build helm4 helm.sh/helm/v4/cmd/helm "$output" "" ;;
     *)
         # Without a version the programs call themselves v0.0.0, which clients refuse to work with.
         go_build kubernetes "k8s.io/kubernetes/cmd/$name" "$output" "-X $key.gitVersion=v$version \
@@ -294,6 +295,10 @@ main() {
         helm)
             GO_NEEDED=1.25
             control_plane kubectl helm
+            ;;
+        helm4)
+            GO_NEEDED=1.26
+            control_plane helm4
             ;;
         kind)
             # A node image that can be pulled brings its own.

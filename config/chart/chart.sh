@@ -13,8 +13,12 @@ OUTPUT=build/release
 
 if [[ ${1:-} == test ]]; then
     IMAGE=registry.example.com:5000/propeller@sha256:$(printf '%064d' 7) config/deploy/install-yaml.sh "$OUTPUT/test" >/dev/null
-    exec python3 -B config/chart/test_chart.py --helm "$HELM" --kubectl "$KUBECTL" \
-        --install "$OUTPUT/test" "$OUTPUT/propeller"
+    e2e/setup.sh helm4
+    for program in helm helm4; do
+        python3 -B config/chart/test_chart.py --helm "$CONTROL_PLANE_BIN/$program" --kubectl "$KUBECTL" \
+            --install "$OUTPUT/test" "$OUTPUT/propeller"
+    done
+    exit
 fi
 mkdir -p "$OUTPUT"
 flags=()

@@ -214,7 +214,7 @@ def main():
         and d["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"] != 402653184))
     tally.check("a webhook of its own", (
         "is there with rbac.namespaces" for d in chart.objects({"rbac": {"namespaces": ["a", "b"]}}) if key_of(d)[2] == "propeller-webhook"))
-    print(f"chart: {tally.passed} passed, {tally.failed} failed")
+    print(f"chart, {pathlib.Path(arguments.helm).name}: {tally.passed} passed, {tally.failed} failed")
     if "TEST_TALLY" in os.environ:
         with open(os.environ["TEST_TALLY"], "a", encoding="utf-8") as file:
             file.write(f"chart {tally.passed} {tally.failed}\n")
