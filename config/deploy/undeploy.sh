@@ -20,12 +20,17 @@ scope() {
     fi
 }
 
-# The controller's program does it, as in a pod (config/uninstall). It reads kubeconfigs as kubectl does.
+# The controller's program does it, as in a pod (config/uninstall), in the cluster of KUBECTL: that may be a program with
+# a kubeconfig or a context of its own. Without any kubeconfig both use the account of their pod.
 remove_objects() {
-    local -a namespaces=()
-    [[ ${SCOPE[0]} == "$ALL" ]] || namespaces=("${SCOPE[@]/#/--namespace=}")
-    "$TOP/build/bin/propeller-controller" --uninstall --uninstall-timeout="${RELEASE_SECONDS}s" \
-        --webhook-namespace="$SYSTEM" --log-format=text "${namespaces[@]}" 2>&1 | sed -u 's/^/  /'
+    local config
+    local -a scope=()
+    [[ ${SCOPE[0]} == "$ALL" ]] || scope=("${SCOPE[@]/#/--namespace=}")
+    config=$(kube config view --raw --minify --flatten) || config=
+    [[ -z $config ]] || scope+=(--kubeconfig=/dev/fd/3)
+    env --unset=PROPELLER_NAMESPACE --unset=WATCH_NAMESPACE \
+        "$TOP/build/bin/propeller-controller" --uninstall --uninstall-timeout="${RELEASE_SECONDS}s" \
+        --webhook-namespace="$SYSTEM" --log-format=text "${scope[@]}" 2>&1 3<<<"$config" | sed -u 's/^/  /'
 }
 
 # others_in NAMESPACE: what works there or keeps data, and is neither of the overlay nor made by the operator
