@@ -27,6 +27,7 @@ static const struct option OPTIONS[] = {
     { OPTION("use-service-account-credentials", OPTION_BOOL, use_service_accounts, "false"),
       .help = "use a separate ServiceAccount for each reconciler, with the rights of rbac/" },
     { OPTION("namespace", OPTION_STRINGS, namespaces, NULL), .value_name = "NAME",
+      .needs_value = true, /* an empty variable of a script must not mean every namespace */
       .help = "namespace to watch; all namespaces if not given", .environment = "WATCH_NAMESPACE" },
     { OPTION("kube-api-qps", OPTION_DOUBLE, kube_api_qps, "0"), .min = -1, .max = 10000,
       .help = "average number of requests per second to the API server, without watches and the "

@@ -282,6 +282,7 @@ static const struct {
     { "--last-seen-threshold 3999ms --liveliness-interval 2s",
       "--liveliness-interval: twice it must not be more than --last-seen-threshold" },
     { "--namespace a --namespace B", "--namespace: 'B' is no namespace (lower-case letters" },
+    { "--namespace=", "--namespace: '' is a list without a value" },
     { "--namespace a,b_c", "--namespace: 'b_c' is no namespace (lower-case letters" },
     { "--workers task", "--workers: 'task' is not KIND=N with N from 1 to 64" },
     { "--workers task=", "--workers: 'task=' is not KIND=N with N from 1 to 64" },
