@@ -37,6 +37,8 @@ static const struct kube_kind *const CHILDREN[] = {
 /* One look, and what it is about at the moment. */
 struct looking {
     const struct uninstall *self;
+    struct uninstall_times times;
+    int64_t begin_ms; /* of the uninstall */
     bool release;
     const struct kube_kind *kind;
     size_t deleted; /* of this kind */
@@ -53,19 +55,27 @@ static void say(const struct uninstall *self, const char *line)
     self->say(self->ctx, line);
 }
 
-/* < 0: repeating cannot help. Otherwise the failure is kept. */
+/* Whether another look would follow the one that has this failure. A look at a server that does not answer has many
+ * requests, each with its own time limit. */
+static bool is_time_left(const struct looking *looking)
+{
+    int64_t elapsed_ms = clock_monotonic_ms(looking->self->clock) - looking->begin_ms;
+
+    return uninstall_next(&looking->look, &looking->times, elapsed_ms) == UNINSTALL_AGAIN;
+}
+
+/* < 0: repeating cannot help, or there is no time for it. Otherwise the failure is kept. */
 static int note_failure(struct looking *looking, int r, const struct error *failure,
                         struct error *err)
 {
     if (r == 0 || r == -ERROR_NOT_FOUND)
         return 0;
-    if (!error_is_transient(failure)) {
-        *err = *failure;
+    *err = *failure;
+    if (!error_is_transient(failure))
         return r;
-    }
     looking->failure = *failure;
     looking->look.failed = true;
-    return 0;
+    return is_time_left(looking) ? 0 : r;
 }
 
 static int release(const struct looking *looking, const cJSON *object, const char *key,
@@ -263,12 +273,14 @@ int uninstall_run(const struct uninstall *self, struct error *err)
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
         int64_t elapsed_ms = clock_monotonic_ms(self->clock) - begin_ms;
         struct looking looking = { .self = self,
+                                   .times = times,
+                                   .begin_ms = begin_ms,
                                    .arena = arena,
                                    .release = elapsed_ms >= times.release_ms };
         int r = look(&looking, err);
 
         if (r < 0)
-            return r;
+            return error_is_transient(err) ? fail_over_time(&looking, err) : r;
         report(&looking, objects);
         objects = looking.look.objects;
         switch (uninstall_next(&looking.look, &times, elapsed_ms)) {

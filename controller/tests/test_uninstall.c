@@ -32,6 +32,7 @@ static unsigned rests;
 /* Requests whose path begins so get this answer; NULL: none. */
 static const char *refused;
 static int refused_status;
+static int64_t refused_after_ms; /* the time that such an answer takes */
 
 static int roundtrip(void *ctx, struct arena *reply, const struct http_request *request,
                      struct http_response *ret, struct error *error)
@@ -40,6 +41,7 @@ static int roundtrip(void *ctx, struct arena *reply, const struct http_request *
         return fake_api_roundtrip(ctx, reply, request, ret, error);
     static const char BODY[] = "{\"kind\":\"Status\",\"message\":\"the answer of the test\"}";
 
+    fake_clock_advance(&time_of_test, refused_after_ms);
     *ret = (struct http_response){ .status = refused_status,
                                    .body = arena_strdup(reply, BODY),
                                    .body_len = strlen(BODY) };
@@ -370,6 +372,19 @@ TEST(a_server_that_does_not_answer_fails_when_the_time_is_over)
     refused_status = 503;
     expect_failure(ERROR_UNAVAILABLE, "not uninstalled within 60 s: ");
     ck_assert_int_ge(elapsed_ms(), TIMEOUT_MS);
+}
+
+/* Ten seconds for each request, as in uninstall_by_settings(). */
+TEST(a_slow_refusal_ends_it_with_the_request_that_is_over_time)
+{
+    static const char *namespaces[] = { "a", "b", "c" };
+
+    uninstall.namespaces = (struct str_list){ .items = namespaces, .len = ARRAY_LEN(namespaces) };
+    refused = "/";
+    refused_status = 503;
+    refused_after_ms = 10000;
+    expect_failure(ERROR_UNAVAILABLE, "not uninstalled within 60 s: ");
+    ck_assert_int_eq(elapsed_ms(), TIMEOUT_MS);
 }
 
 TEST_TIMES(each_request_may_fail_in_each_way, FAKE_FAILURES)
