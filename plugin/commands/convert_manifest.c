@@ -88,7 +88,7 @@ static bool is_of_other_group(const cJSON *owner)
 
 /* --- metadata --------------------------------------------------------------------------------- */
 
-/* It would run again. A recurring Task waits for its next time. */
+/* It would run again. A recurring Task waits for its next time, if it has a schedule. */
 static bool has_ended(const cJSON *object)
 {
     static const char *const FINAL[] = { "completed", "failed", "skipped", "Completed", "Failed" };
@@ -96,7 +96,8 @@ static bool has_ended(const cJSON *object)
 
     for (size_t i = 0; i < ARRAY_LEN(FINAL); i++) {
         if (str_equal(phase, FINAL[i]))
-            return !json_bool(json_path(object, "spec", "isRecurring", NULL), false);
+            return !json_bool(json_path(object, "spec", "isRecurring", NULL), false) ||
+                   str_is_empty(json_string(json_path(object, "spec", "schedule", NULL), NULL));
     }
     return false;
 }
@@ -121,11 +122,29 @@ static bool omit(struct arena *arena, const cJSON *object, cJSON *notes)
     return true;
 }
 
+/* Removes the finalizers and the owners of the other group: the garbage collector would delete the new object together
+ * with its old owner. */
+static void remove_others(cJSON *metadata, const char *list)
+{
+    const cJSON *items = json_get(metadata, list);
+
+    if (!items)
+        return;
+    cJSON *kept = cJSON_CreateArray();
+    json_for_each (item, items) {
+        if (!str_has_prefix(json_string(item, ""), OTHER_GROUP "/") && !is_of_other_group(item))
+            json_add(kept, json_copy(item));
+    }
+    bool is_empty = !json_first(kept);
+    json_set(metadata, list, kept);
+    if (is_empty)
+        json_remove(metadata, list);
+}
+
 static void clean_metadata(cJSON *object)
 {
     cJSON *metadata = (cJSON *)json_get(object, "metadata");
     cJSON *annotations = (cJSON *)json_get(metadata, "annotations");
-    const cJSON *finalizers = json_get(metadata, "finalizers");
 
     for (size_t i = 0; i < ARRAY_LEN(SERVER_FIELDS); i++)
         json_remove_path(object, SERVER_FIELDS[i]);
@@ -134,17 +153,8 @@ static void clean_metadata(cJSON *object)
         if (!json_first(annotations))
             json_remove(metadata, "annotations");
     }
-    if (!finalizers)
-        return;
-    cJSON *kept = cJSON_CreateArray();
-    json_for_each (item, finalizers) {
-        if (!str_has_prefix(json_string(item, ""), OTHER_GROUP "/"))
-            json_add(kept, json_copy(item));
-    }
-    bool is_empty = !json_first(kept);
-    json_set(metadata, "finalizers", kept);
-    if (is_empty)
-        json_remove(metadata, "finalizers");
+    remove_others(metadata, "finalizers");
+    remove_others(metadata, "ownerReferences");
 }
 
 /* --- Proplets --------------------------------------------------------------------------------- */

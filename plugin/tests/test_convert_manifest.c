@@ -152,6 +152,22 @@ TEST(what_the_server_set_is_removed_and_the_rest_stays)
                      "\"a\"}}");
 }
 
+/* The owner goes with the other operator, and would take the new object along. */
+TEST(owners_of_the_other_group_are_removed)
+{
+    cJSON *object =
+        object_of("Task",
+                  ",\"ownerReferences\":[{\"apiVersion\":\"" OTHER
+                  "/v1\",\"kind\":\"Task\",\"name\":\"b\",\"uid\":\"u\"},{\"apiVersion\":\"v1\","
+                  "\"kind\":\"ConfigMap\",\"name\":\"c\",\"uid\":\"v\"}]",
+                  "{\"name\":\"a\"}");
+
+    ck_assert_int_eq(convert(object), CONVERT_DONE);
+    ck_assert_str_eq(json_text(arena, json_get(object, "metadata"), NULL),
+                     "{\"name\":\"a\",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":"
+                     "\"ConfigMap\",\"name\":\"c\",\"uid\":\"v\"}]}");
+}
+
 TEST(lists_that_are_empty_now_go_too)
 {
     cJSON *object = object_of("Task",
@@ -186,7 +202,9 @@ static const struct {
 } ENDED[] = {
     { "Task", "{\"name\":\"a\"}", "completed", CONVERT_OMITTED },
     { "Task", "{\"name\":\"a\"}", "skipped", CONVERT_OMITTED },
-    { "Task", "{\"name\":\"a\",\"isRecurring\":true}", "failed", CONVERT_DONE },
+    { "Task", "{\"name\":\"a\",\"isRecurring\":true,\"schedule\":\"@daily\"}", "failed",
+      CONVERT_DONE },
+    { "Task", "{\"name\":\"a\",\"isRecurring\":true}", "completed", CONVERT_OMITTED },
     { "Task", "{\"name\":\"a\"}", "running", CONVERT_DONE },
     { "Task", "{\"name\":\"a\"}", "interrupted", CONVERT_DONE },
     { "PropellerJob", "{\"name\":\"a\"}", "Failed", CONVERT_OMITTED },
