@@ -242,6 +242,9 @@ items:
   metadata: {name: of-job, ownerReferences: [{apiVersion: propeller.propeller.absmach.eu/v1, kind: PropellerJob, name: batch, uid: u, controller: true}]}
   spec: {name: of-job, imageUrl: "oci://x/y:1"}
 END
+# The command of the page that saves the objects.
+mapfile -t save < <(sed -n "s/^ *kubectl \(get .*\) >old.yaml\$/\1/p" "$ROOT/docs/how-to/take-over.md" | sed "s/\$group/$GROUP/g" | xargs -n 1)
+expect_eq "Proplets that the command of the page saves" "$(k get proplets --all-namespaces -o name | wc -l)" "$(k "${save[@]}" | grep -c '^  kind: Proplet$')"
 status 0 "$PLUGIN" convert -f "$PART/newer.yaml"
 expect_line errors "document 2, item 3: Task 'of-job': metadata.ownerReferences: omitted"
 ! grep planted-secret "$PART/errors" || die "convert tells a key"
