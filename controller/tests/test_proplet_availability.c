@@ -32,6 +32,9 @@ static char last_note[256];
 static bool refuses_annotations;
 /* alpha closes while the Task is read for its start. */
 static bool closes_meanwhile;
+/* beta gets an annotation behind the read of its own. */
+static bool annotates_meanwhile;
+#define OWN_ANNOTATION "example.com/room"
 
 static void close_alpha(void)
 {
@@ -63,13 +66,18 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
     int r = outside_roundtrip(ctx, arena, request, ret, err);
     if (closes_meanwhile && str_equal(request->method, "GET") && strstr(request->path, "/tasks/"))
         close_alpha();
+    if (annotates_meanwhile && str_equal(request->method, "GET") &&
+        strstr(request->path, "/proplets/beta")) {
+        annotates_meanwhile = false;
+        stage_annotate(&KIND_PROPLET, "beta", OWN_ANNOTATION, "7");
+    }
     return r;
 }
 
 static void set_up(void)
 {
     events[0] = '\0';
-    closes_meanwhile = refuses_annotations = false;
+    closes_meanwhile = refuses_annotations = annotates_meanwhile = false;
     outside_reset();
     stage_set_up(roundtrip, outside_between);
     stage_run();
@@ -654,7 +662,6 @@ TEST(reclaim_has_an_event)
 /* ---- reclaim by MQTT ---- */
 
 #define RECLAIM(id) "{\"proplet_id\":\"" id "\",\"reason\":\"a meeting\"}"
-#define OWN_ANNOTATION "example.com/room"
 
 static const char *annotation(const char *key)
 {
@@ -748,4 +755,16 @@ TEST(reason_of_a_reclaim_is_in_its_event)
     stage_run();
     stage_write_events();
     ck_assert_str_eq(last_note, "its owner wants the machine back: a meeting");
+}
+
+TEST(reclaim_takes_away_no_annotation_that_came_meanwhile)
+{
+    annotates_meanwhile = true;
+    stage_receive("proplet/reclaim", RECLAIM("device-2"));
+    stage_run();
+    pass_minutes(1);
+    ck_assert(!annotates_meanwhile);
+    ck_assert_str_eq(annotation(OWN_ANNOTATION), "7");
+    ck_assert_str_eq(annotation(ANNOTATION_RECLAIM), "true");
+    ck_assert_uint_eq(reclaims_waiting(), 0);
 }
