@@ -184,14 +184,15 @@ def rules_of(objects):
 
 
 def check_documented(objects, path):
-    """A row of the table is "RESOURCE, ...: VERB, ... (explanation); ...", up to its first full stop."""
+    """A row of the table is "RESOURCE, ...: VERB, ... (explanation); ...", up to its first full stop. An identity may have
+    several rows."""
     documented = {}
     with open(path, encoding="utf-8") as file:
         for name, text in re.findall(r"^\| `([a-z-]+-controller)`[^|]*\| ([^|]*) \|$", file.read(), re.MULTILINE):
             text = re.sub(r" \([^)]*\)", "", text).split(".")[0]
-            documented[name] = {(resource, verb) for clause in text.split("; ")
-                                for resource in clause.split(": ")[0].split(", ")
-                                for verb in clause.split(": ")[1].split(", ")}
+            documented.setdefault(name, set()).update(
+                (resource, verb) for clause in text.split("; ") for resource in clause.split(": ")[0].split(", ")
+                for verb in clause.split(": ")[1].split(", "))
     for name, rules in rules_of(objects).items():
         for what, wrong in ("does not say", rules - documented.get(name, set())), ("makes up", documented.get(name, set()) - rules):
             expect(not wrong, f"{os.path.basename(path)} {what} of {name}: {sorted(wrong)}")
