@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# chart.sh [test]: makes the Helm chart, build/release/propeller-VERSION.tgz; test compares it with the overlays
-# and with install.yaml.
+# chart.sh [FOLDER]  makes the Helm chart, build/release/propeller-VERSION.tgz, or in that folder
+# chart.sh test      compares the one in build/release with the overlays and with install.yaml
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -20,6 +20,7 @@ if [[ ${1:-} == test ]]; then
     done
     exit
 fi
+OUTPUT=${1:-$OUTPUT}
 mkdir -p "$OUTPUT"
 flags=()
 for program in propeller-controller propeller-webhook; do

@@ -7,8 +7,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
 own_cluster
-"$ROOT/config/chart/chart.sh" >/dev/null
-CHART=$ROOT/build/release/propeller
+"$ROOT/config/chart/chart.sh" "$PART/release" >/dev/null
+CHART=$PART/release/propeller
 h() { "$CONTROL_PLANE_BIN/helm" --kubeconfig "$CLUSTER/admin.kubeconfig" --namespace "$SYSTEM_NS" "$@"; }
 ks() { k --namespace "$SYSTEM_NS" "$@"; }
 k create namespace "$SYSTEM_NS" >/dev/null
