@@ -5,11 +5,12 @@ struct json_patch *guarded_patch_create(struct arena *arena, const cJSON *read, 
     const cJSON *metadata = json_get(read, "metadata");
     cJSON *document = json_object(arena);
 
-    /* Without the version, so that the patch states it in every case. */
     cJSON *known = json_set_object(document, "metadata");
     if (json_get(metadata, "labels"))
         json_set_copy(known, "labels", json_get(metadata, "labels"));
     json_set_copy(document, member, json_get(read, member));
+    /* So that the patch states the version in every case. */
+    json_remove_path(document, "metadata.resourceVersion");
 
     struct json_patch *patch = json_patch_create(arena, document);
     json_patch_test(patch, "/metadata/uid", json_copy(json_get(metadata, "uid")));

@@ -5,7 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/json/jsonpatch.h"
+#include "common/kube/guarded_patch.h"
 #include "controller/bridge/bridge_messages.h"
 
 /* A refusal is asked again at this steady pace, as for Tasks. */
@@ -25,21 +25,6 @@ static void annotate(struct arena *arena, struct json_patch *patch, const char *
         json_copy(json_get(holder, "value")));
 }
 
-/* As guarded_patch_create, of the annotations. */
-static struct json_patch *patch_of(struct arena *arena, const cJSON *metadata)
-{
-    cJSON *document = json_object(arena);
-
-    json_set_copy(document, "metadata", metadata);
-    json_remove((cJSON *)json_get(document, "metadata"), "resourceVersion");
-
-    struct json_patch *patch = json_patch_create(arena, document);
-    json_patch_test(patch, "/metadata/uid", json_copy(json_get(metadata, "uid")));
-    json_patch_set(patch, "/metadata/resourceVersion",
-                   json_copy(json_get(metadata, "resourceVersion")));
-    return patch;
-}
-
 /* The cache has none of the other annotations, which are to stay: the patch is made against the whole object. */
 static int write_annotations(const struct proplet_deps *deps, struct reconcile *rc,
                              const struct kube_object *object, const char *reason,
@@ -57,7 +42,7 @@ static int write_annotations(const struct proplet_deps *deps, struct reconcile *
     if (proplet_is_reclaimed(whole)) /* the watch is late */
         return 0;
 
-    struct json_patch *patch = patch_of(rc->arena, json_get(whole, "metadata"));
+    struct json_patch *patch = guarded_patch_create(rc->arena, whole, "metadata");
     annotate(rc->arena, patch, ANNOTATION_RECLAIM, "true");
     annotate(rc->arena, patch, ANNOTATION_RECLAIM_REASON, reason);
     annotate(rc->arena, patch, ANNOTATION_RECLAIM_AT,
