@@ -27,7 +27,7 @@
 /* Of a page of the store: objects are large, or many. */
 #define COLLECTOR_PAGE 500
 #define COLLECTOR_PAGE_BYTES ((size_t)1 << 20)
-/* What the collector of a cluster is to managedFields. */
+/* In managedFields, the collector has the name that it has in a cluster. */
 #define MANAGER "kube-controller-manager"
 /* Owners that are looked at; the rest counts as there. */
 #define MAX_OWNERS 32
