@@ -35,21 +35,21 @@ struct image {
     struct change *last;
 };
 
+/* Behind the file of the system's own, whose methods stay but for those below. */
 struct fault_file {
-    sqlite3_file base;
-    struct image *image;
-    int64_t size; /* as it grows */
-    sqlite3_file real[];
+    const sqlite3_io_methods *system;
+    sqlite3_io_methods methods;
+    struct image *image; /* NULL: a temporary file */
+    int64_t size;        /* as it grows */
 };
 
 static sqlite3_vfs *system_vfs;
 static sqlite3_vfs fault_vfs;
-static sqlite3_io_methods methods;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map *images; /* by path */
 static int64_t space = -1;
 static bool broken;
-static atomic_size_t bytes_read, syncs;
+static atomic_size_t bytes_read;
 static struct hook {
     fault_vfs_hook_fn *function;
     void *ctx;
@@ -61,12 +61,7 @@ static struct judge {
 
 static struct fault_file *fault(sqlite3_file *file)
 {
-    return (struct fault_file *)file;
-}
-
-static sqlite3_file *real(sqlite3_file *file)
-{
-    return fault(file)->real;
+    return (struct fault_file *)((char *)file + system_vfs->szOsFile);
 }
 
 /* --- images; the lock is held --- */
@@ -194,42 +189,37 @@ void fault_vfs_lose_power(const char *path, const char *to_path, uint64_t *rando
 
 /* --- what the test says --- */
 
-static void set_hook(struct hook *hook, fault_vfs_hook_fn *function, void *ctx)
-{
-    (void)pthread_mutex_lock(&lock);
-    *hook = (struct hook){ function, ctx };
-    (void)pthread_mutex_unlock(&lock);
-}
+/* Under the lock. */
+#define SET(variable, ...)                                                                         \
+    do {                                                                                           \
+        (void)pthread_mutex_lock(&lock);                                                           \
+        (variable) = __VA_ARGS__;                                                                  \
+        (void)pthread_mutex_unlock(&lock);                                                         \
+    } while (0)
 
 void fault_vfs_set_hook(fault_vfs_hook_fn *function, void *ctx)
 {
-    set_hook(&write_hook, function, ctx);
+    SET(write_hook, (struct hook){ function, ctx });
 }
 
 void fault_vfs_set_read_hook(fault_vfs_hook_fn *function, void *ctx)
 {
-    set_hook(&read_hook, function, ctx);
+    SET(read_hook, (struct hook){ function, ctx });
 }
 
 void fault_vfs_set_space(int64_t bytes)
 {
-    (void)pthread_mutex_lock(&lock);
-    space = bytes;
-    (void)pthread_mutex_unlock(&lock);
+    SET(space, bytes);
 }
 
 void fault_vfs_set_broken(bool is_broken)
 {
-    (void)pthread_mutex_lock(&lock);
-    broken = is_broken;
-    (void)pthread_mutex_unlock(&lock);
+    SET(broken, is_broken);
 }
 
 void fault_vfs_set_unreadable(fault_vfs_judge_fn *function, void *ctx)
 {
-    (void)pthread_mutex_lock(&lock);
-    read_judge = (struct judge){ function, ctx };
-    (void)pthread_mutex_unlock(&lock);
+    SET(read_judge, (struct judge){ function, ctx });
 }
 
 size_t fault_vfs_read(void)
@@ -237,41 +227,26 @@ size_t fault_vfs_read(void)
     return atomic_load(&bytes_read);
 }
 
-size_t fault_vfs_syncs(void)
-{
-    return atomic_load(&syncs);
-}
-
 static void call_hook(const struct hook *hook)
 {
-    (void)pthread_mutex_lock(&lock);
-    struct hook now = *hook;
-    (void)pthread_mutex_unlock(&lock);
+    struct hook now;
+
+    SET(now, *hook);
     if (now.function)
         now.function(now.ctx);
 }
 
-static bool is_readable(void)
-{
-    (void)pthread_mutex_lock(&lock);
-    struct judge now = read_judge;
-    (void)pthread_mutex_unlock(&lock);
-    return !now.function || !now.function(now.ctx);
-}
-
 /* --- what SQLite calls --- */
-
-static int fault_close(sqlite3_file *file)
-{
-    return real(file)->pMethods ? real(file)->pMethods->xClose(real(file)) : SQLITE_OK;
-}
 
 static int fault_read(sqlite3_file *file, void *bytes, int len, sqlite3_int64 at)
 {
-    if (!is_readable())
+    struct judge now;
+
+    SET(now, read_judge);
+    if (now.function && now.function(now.ctx))
         return SQLITE_IOERR_READ;
     (void)atomic_fetch_add(&bytes_read, (size_t)len);
-    return real(file)->pMethods->xRead(real(file), bytes, len, at);
+    return fault(file)->system->xRead(file, bytes, len, at);
 }
 
 /* Under the lock. */
@@ -297,7 +272,7 @@ static int fault_write(sqlite3_file *file, const void *bytes, int len, sqlite3_i
     if (fits && fault(file)->image)
         image_add(fault(file)->image, (size_t)at, bytes, (size_t)len);
     (void)pthread_mutex_unlock(&lock);
-    return fits ? real(file)->pMethods->xWrite(real(file), bytes, len, at) : SQLITE_FULL;
+    return fits ? fault(file)->system->xWrite(file, bytes, len, at) : SQLITE_FULL;
 }
 
 static int fault_truncate(sqlite3_file *file, sqlite3_int64 size)
@@ -308,7 +283,7 @@ static int fault_truncate(sqlite3_file *file, sqlite3_int64 size)
     if (fault(file)->size > size)
         fault(file)->size = size;
     (void)pthread_mutex_unlock(&lock);
-    return real(file)->pMethods->xTruncate(real(file), size);
+    return fault(file)->system->xTruncate(file, size);
 }
 
 static int fault_sync(sqlite3_file *file, int flags)
@@ -317,7 +292,6 @@ static int fault_sync(sqlite3_file *file, int flags)
 
     (void)flags;
     call_hook(&write_hook);
-    atomic_fetch_add(&syncs, 1);
     (void)pthread_mutex_lock(&lock);
     bool fails = broken;
     if (!fails && image) {
@@ -329,91 +303,59 @@ static int fault_sync(sqlite3_file *file, int flags)
     return fails ? SQLITE_IOERR_FSYNC : SQLITE_OK;
 }
 
-static int fault_file_size(sqlite3_file *file, sqlite3_int64 *ret)
-{
-    return real(file)->pMethods->xFileSize(real(file), ret);
-}
-
-static int fault_lock(sqlite3_file *file, int level)
-{
-    return real(file)->pMethods->xLock(real(file), level);
-}
-
-static int fault_unlock(sqlite3_file *file, int level)
-{
-    return real(file)->pMethods->xUnlock(real(file), level);
-}
-
-static int fault_check_reserved(sqlite3_file *file, int *ret)
-{
-    return real(file)->pMethods->xCheckReservedLock(real(file), ret);
-}
-
 /* A hint of the size would make a file grow without a write. */
 static int fault_control(sqlite3_file *file, int operation, void *argument)
 {
     if (operation == SQLITE_FCNTL_SIZE_HINT || operation == SQLITE_FCNTL_CHUNK_SIZE)
         return SQLITE_OK;
-    return real(file)->pMethods->xFileControl(real(file), operation, argument);
-}
-
-static int fault_sector_size(sqlite3_file *file)
-{
-    return real(file)->pMethods->xSectorSize(real(file));
-}
-
-static int fault_characteristics(sqlite3_file *file)
-{
-    return real(file)->pMethods->xDeviceCharacteristics(real(file));
-}
-
-static int fault_shm_map(sqlite3_file *file, int page, int size, int extend, void volatile **ret)
-{
-    return real(file)->pMethods->xShmMap(real(file), page, size, extend, ret);
+    return fault(file)->system->xFileControl(file, operation, argument);
 }
 
 static int fault_shm_lock(sqlite3_file *file, int offset, int n, int flags)
 {
-    int code = real(file)->pMethods->xShmLock(real(file), offset, n, flags);
+    int code = fault(file)->system->xShmLock(file, offset, n, flags);
 
     if (offset >= FIRST_READ_LOCK && flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_SHARED))
         call_hook(&read_hook);
     return code;
 }
 
-static void fault_shm_barrier(sqlite3_file *file)
+/* Of a file by its name, which is made if it is not known. */
+static struct image *find_image(const char *name)
 {
-    real(file)->pMethods->xShmBarrier(real(file));
-}
-
-static int fault_shm_unmap(sqlite3_file *file, int remove)
-{
-    return real(file)->pMethods->xShmUnmap(real(file), remove);
+    (void)pthread_mutex_lock(&lock);
+    struct image *image = map_get(images, name);
+    if (!image) {
+        image = xcalloc(1, sizeof(*image));
+        map_set(images, name, image);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return image;
 }
 
 static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
                       int *ret_flags)
 {
+    struct fault_file *self = fault(file);
+    sqlite3_int64 size = 0;
+
     (void)vfs;
-    file->pMethods = NULL;
-    int code = system_vfs->xOpen(system_vfs, name, real(file), flags, ret_flags);
+    int code = system_vfs->xOpen(system_vfs, name, file, flags, ret_flags);
     if (code != SQLITE_OK)
         return code;
-    fault(file)->image = NULL;
-    fault(file)->size = 0;
-    sqlite3_int64 size = 0;
-    (void)real(file)->pMethods->xFileSize(real(file), &size);
-    fault(file)->size = size;
-    if (name) {
-        (void)pthread_mutex_lock(&lock);
-        fault(file)->image = map_get(images, name);
-        if (!fault(file)->image) {
-            fault(file)->image = xcalloc(1, sizeof(struct image));
-            map_set(images, name, fault(file)->image);
-        }
-        (void)pthread_mutex_unlock(&lock);
-    }
-    file->pMethods = &methods;
+    (void)file->pMethods->xFileSize(file, &size);
+    *self = (struct fault_file){ .system = file->pMethods,
+                                 .methods = *file->pMethods,
+                                 .image = name ? find_image(name) : NULL,
+                                 .size = size };
+    self->methods.iVersion = 2; /* without memory that is mapped */
+    self->methods.xRead = fault_read;
+    self->methods.xWrite = fault_write;
+    self->methods.xTruncate = fault_truncate;
+    self->methods.xSync = fault_sync;
+    self->methods.xFileControl = fault_control;
+    self->methods.xShmLock = fault_shm_lock;
+    file->pMethods = &self->methods;
     return SQLITE_OK;
 }
 
@@ -431,29 +373,10 @@ void fault_vfs_install(void)
 {
     system_vfs = sqlite3_vfs_find(NULL);
     images = map_create(image_free);
-    methods = (sqlite3_io_methods){
-        .iVersion = 2,
-        .xClose = fault_close,
-        .xRead = fault_read,
-        .xWrite = fault_write,
-        .xTruncate = fault_truncate,
-        .xSync = fault_sync,
-        .xFileSize = fault_file_size,
-        .xLock = fault_lock,
-        .xUnlock = fault_unlock,
-        .xCheckReservedLock = fault_check_reserved,
-        .xFileControl = fault_control,
-        .xSectorSize = fault_sector_size,
-        .xDeviceCharacteristics = fault_characteristics,
-        .xShmMap = fault_shm_map,
-        .xShmLock = fault_shm_lock,
-        .xShmBarrier = fault_shm_barrier,
-        .xShmUnmap = fault_shm_unmap,
-    };
     fault_vfs = *system_vfs;
     fault_vfs.zName = "fault";
     fault_vfs.pNext = NULL;
-    fault_vfs.szOsFile = (int)sizeof(struct fault_file) + system_vfs->szOsFile;
+    fault_vfs.szOsFile = system_vfs->szOsFile + (int)sizeof(struct fault_file);
     fault_vfs.xOpen = fault_open;
     fault_vfs.xDelete = fault_delete;
     ck_assert_int_eq(sqlite3_vfs_register(&fault_vfs, 0), SQLITE_OK);

@@ -30,6 +30,5 @@ void fault_vfs_set_broken(bool is_broken);
 /* Called before each read, on the thread that does it: whether it fails (as EIO). NULL: none does. */
 typedef bool fault_vfs_judge_fn(void *ctx);
 void fault_vfs_set_unreadable(fault_vfs_judge_fn *function, void *ctx);
-/* Bytes that were read, and syncs, so far, of all files. */
+/* Bytes that were read so far, of all files. */
 size_t fault_vfs_read(void);
-size_t fault_vfs_syncs(void);
