@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -53,4 +54,58 @@ int file_read_text(struct arena *arena, const char *path, size_t max, struct sta
         *ret_seen = seen;
     *ret = arena_strndup(arena, buf_string(&buf), buf.len);
     return 0;
+}
+
+static int unsynced(const char *path, struct error *err)
+{
+    return error_set(err, ERROR_UNAVAILABLE, "'%s': %s", path, strerrordesc_np(errno));
+}
+
+int file_sync(const char *path, struct error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return unsynced(path, err);
+    int r = fsync(fd) < 0 ? unsynced(path, err) : 0;
+    close(fd);
+    return r;
+}
+
+int file_sync_folder_of(const char *path, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *slash = strrchr(path, '/');
+
+    return file_sync(slash ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".", err);
+}
+
+static int write_all(int fd, const char *text)
+{
+    for (size_t len = strlen(text); len;) {
+        ssize_t n = write(fd, text, len);
+
+        if (n < 0 && errno != EINTR)
+            return -1;
+        text += n < 0 ? 0 : n;
+        len -= n < 0 ? 0 : (size_t)n;
+    }
+    return fsync(fd);
+}
+
+int file_replace(const char *path, const char *text, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *new_path = arena_printf(arena, "%s.new", path);
+    int fd = open(new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return error_set(err, ERROR_INVALID, "'%s': %s", new_path, strerrordesc_np(errno));
+    int r = write_all(fd, text) < 0 ? unsynced(path, err) : 0;
+    close(fd);
+    if (r == 0 && rename(new_path, path) < 0)
+        r = unsynced(path, err);
+    if (r < 0)
+        (void)unlink(new_path);
+    return r < 0 ? r : file_sync_folder_of(path, err);
 }

@@ -24,60 +24,6 @@ int data_dir_read(struct arena *arena, const char *path, const char **ret, struc
     return file_read_text(arena, path, DATA_DIR_MAX_FILE, NULL, ret, err);
 }
 
-static int write_all(int fd, const char *text)
-{
-    size_t len = strlen(text);
-
-    while (len) {
-        ssize_t n = write(fd, text, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        text += n;
-        len -= (size_t)n;
-    }
-    return fsync(fd);
-}
-
-int data_dir_sync_folder(struct arena *arena, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *folder = slash ? arena_strndup(arena, path, (size_t)(slash - path)) : ".";
-    int fd = open(*folder ? folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0)
-        return -1;
-
-    int r = fsync(fd);
-
-    close(fd);
-    return r;
-}
-
-int data_dir_write(struct arena *arena, const char *path, const char *text, struct error *err)
-{
-    const char *new = arena_printf(arena, "%s.new", path);
-    int fd = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    if (fd < 0)
-        return error_set(err, ERROR_INVALID, "'%s': %s", new, strerrordesc_np(errno));
-
-    int r = write_all(fd, text);
-    int problem = errno;
-
-    close(fd);
-    if (r == 0 && (rename(new, path) < 0 || data_dir_sync_folder(arena, path) < 0)) {
-        problem = errno;
-        r = -1;
-    }
-    if (r == 0)
-        return 0;
-    (void)unlink(new);
-    return error_set(err, ERROR_UNAVAILABLE, "'%s': %s", path, strerrordesc_np(problem));
-}
-
 int data_dir_make(struct arena *arena, const char *path, struct error *err)
 {
     char *part = arena_strdup(arena, path);

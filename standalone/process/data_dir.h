@@ -33,11 +33,6 @@ const char *data_dir_path(struct arena *arena, const char *directory, const char
 /* ERROR_NOT_FOUND: there is no such file. One with a NUL is ERROR_INVALID: texts would end there. */
 int data_dir_read(struct arena *arena, const char *path, const char **ret,
                   struct error *err) MUST_CHECK;
-/* Whole or not at all, for the owner alone, on the disk when this returns 0. */
-int data_dir_write(struct arena *arena, const char *path, const char *text,
-                   struct error *err) MUST_CHECK;
-/* The folder that has the name in it: a rename is on the disk when the folder is. -1 with errno. */
-int data_dir_sync_folder(struct arena *arena, const char *path) MUST_CHECK;
 /* Makes it and its parents, for the owner alone. */
 int data_dir_make(struct arena *arena, const char *path, struct error *err) MUST_CHECK;
 

@@ -9,6 +9,7 @@
 
 #include "certs/inspect.h"
 #include "common/base/digest.h"
+#include "common/base/file.h"
 #include "common/base/str.h"
 #include "common/kube/config.h"
 #include "common/net/http_listen.h"
@@ -290,9 +291,9 @@ static int print(const char *kubeconfig, struct error *err)
 static int write_users(struct arena *arena, const struct standalone_settings *settings,
                        const char *users, const char *line, struct error *err)
 {
-    return data_dir_write(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_USERS),
-                          arena_printf(arena, "%s%s%s", users, ends_line(users) ? "" : "\n", line),
-                          err);
+    return file_replace(data_dir_path(arena, settings->data_dir, DATA_DIR_USERS),
+                        arena_printf(arena, "%s%s%s", users, ends_line(users) ? "" : "\n", line),
+                        err);
 }
 
 /* Somebody must be there: the first ones are init's to make. */
@@ -338,8 +339,8 @@ static int make_admin(struct arena *arena, const struct standalone_settings *set
 
     if (r == 0)
         r = write_users(arena, settings, without_lines_of(arena, users, ADMIN), user.line, err);
-    return r == 0 ? data_dir_write(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN),
-                                   user.kubeconfig, err)
+    return r == 0 ? file_replace(data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN),
+                                 user.kubeconfig, err)
                   : r;
 }
 

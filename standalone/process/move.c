@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/base/str.h"
 #include "standalone/moving/export.h"
 #include "standalone/moving/import.h"
@@ -69,12 +70,11 @@ static int write_export(struct arena *arena, const struct standalone_settings *s
 }
 
 /* On the disk under its name, or not there. */
-static int finish_file(struct arena *arena, const char *new, const char *path, FILE *file,
-                       struct error *err)
+static int finish_file(const char *new, const char *path, FILE *file, struct error *err)
 {
-    if (fsync(fileno(file)) < 0 || rename(new, path) < 0 || data_dir_sync_folder(arena, path) < 0)
+    if (fsync(fileno(file)) < 0 || rename(new, path) < 0)
         return error_set(err, ERROR_UNAVAILABLE, "'%s': %s", path, strerrordesc_np(errno));
-    return 0;
+    return file_sync_folder_of(path, err);
 }
 
 int move_export(struct arena *arena, const struct standalone_settings *settings, struct error *err)
@@ -91,7 +91,7 @@ int move_export(struct arena *arena, const struct standalone_settings *settings,
         return error_set(err, ERROR_INVALID, "'%s': %s", new, strerrordesc_np(errno));
     int r = write_export(arena, settings, file, err);
     if (r == 0)
-        r = finish_file(arena, new, settings->output, file, err);
+        r = finish_file(new, settings->output, file, err);
     (void)fclose(file);
     if (r < 0)
         (void)unlink(new);

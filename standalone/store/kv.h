@@ -45,11 +45,10 @@ struct kv_watch;
 struct kv_options {
     const char *
         path; /* FILE; beside it FILE-wal, FILE-shm, FILE-lock, which stays. Its folder must exist */
-    /* The limits of history behind the newest revision; older history is compacted in the
-     * background. 0: the default. */
+    /* The limits of history behind the newest revision; older history is compacted between writes.
+     * 0: the default. */
     uint64_t history_revisions; /* 100,000 */
-    uint64_t history_bytes;     /* 64 MiB of texts that were replaced */
-    int64_t history_ms;         /* 10 minutes */
+    uint64_t history_bytes;     /* 32 MiB of texts that were replaced */
     uint32_t look_ms;           /* 5 s: between two looks after a read that failed, see kv_health */
     const struct clock *clock;  /* NULL: CLOCK_SYSTEM */
     const char *vfs;            /* of SQLite; NULL: the default one. For tests */

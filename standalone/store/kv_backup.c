@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "standalone/store/kv_internal.h"
 
@@ -24,20 +25,6 @@
  * each microsecond, so the time is above all of that; it is below what a JSON number can say (2^53)
  * until 2255, and a clock that says more than the half of that is not believed. */
 #define MAX_TIME_US (INT64_C(1) << 52)
-
-/* Says in the copy that it is a backup. */
-static int restore_mark(const char *path, struct error *err)
-{
-    struct kv_connection connection = { 0 };
-
-    int r = kv_connect(path, NULL, false, &connection, err);
-    if (r < 0)
-        return r;
-    r = kv_execute(&connection, "CREATE TABLE IF NOT EXISTS backup (only INTEGER PRIMARY KEY)",
-                   err);
-    kv_disconnect(&connection);
-    return r;
-}
 
 static uint64_t choose_revision(uint64_t revision, int64_t now_us)
 {
@@ -62,41 +49,26 @@ static int raise_revision(struct kv *kv, uint64_t revision, struct error *err)
     return kv_execute(&kv->writer, sql, err);
 }
 
-enum raise_reason { RAISE_NOT, RAISE_BACKUP, RAISE_UNKNOWN, RAISE_LOSS };
-
-static enum raise_reason why_raise(const struct kv *kv, bool is_backup)
-{
-    uint64_t revision = kv->history.head.revision;
-
-    if (is_backup)
-        return RAISE_BACKUP;
-    if (!kv->mark.is_known && revision > 1) /* else nothing was written to it */
-        return RAISE_UNKNOWN;
-    return kv->goes_on && revision < kv->mark.revision ? RAISE_LOSS : RAISE_NOT;
-}
-
-static void log_raised(const struct kv *kv, enum raise_reason reason, uint64_t revision)
+static void log_raised(const struct kv *kv, bool is_backup, uint64_t revision)
 {
     const char *version = LOG_INT((int64_t)revision);
 
-    if (reason == RAISE_BACKUP)
-        log_info("the store was a backup, its versions go on above those that are lost", "version",
-                 version, NULL);
-    else if (reason == RAISE_UNKNOWN)
-        log_warn(
-            "the file beside the store does not say which versions it has given, they go on above "
-            "all of them",
-            "store", kv->path, "version", version, NULL);
-    else
+    if (kv->loss.found)
         log_error("the store has lost writes that were acknowledged: it goes on above them with "
                   "what is left",
                   "store", kv->path, "found", LOG_INT((int64_t)kv->loss.found), "acknowledged",
                   LOG_INT((int64_t)kv->loss.noted), "version", version, NULL);
+    else
+        log_warn("the versions of the store go on above all that it can have given", "store",
+                 kv->path, "why",
+                 is_backup ? "it was a backup"
+                           : "the file beside it does not say which ones it has given",
+                 "version", version, NULL);
 }
 
 int kv_restore(struct kv *kv, struct error *err)
 {
-    uint64_t before = kv->history.head.revision;
+    uint64_t before = kv->history.head.revision, noted = kv->mark.revision;
     int64_t marks = 0;
 
     int r = kv_ask(&kv->writer, "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'backup'", &marks,
@@ -104,19 +76,18 @@ int kv_restore(struct kv *kv, struct error *err)
     if (r < 0)
         return r;
 
-    enum raise_reason reason = why_raise(kv, marks > 0);
+    bool is_unknown = !kv->mark.is_known && before > 1; /* else nothing was written to it */
+    bool is_loss = !marks && !is_unknown && kv->goes_on && before < noted;
 
-    if (reason == RAISE_NOT)
+    if (!marks && !is_unknown && !is_loss)
         return 0;
-    if (reason == RAISE_LOSS)
-        kv->loss = (struct kv_loss){ .found = before, .noted = kv->mark.revision };
-    if (before < kv->mark.revision)
-        before = kv->mark.revision;
-    uint64_t revision = choose_revision(before, clock_wall_us(kv->clock));
+    uint64_t revision = choose_revision(before < noted ? noted : before, clock_wall_us(kv->clock));
     r = raise_revision(kv, revision, err);
     if (r < 0)
         return r;
-    log_raised(kv, reason, revision);
+    if (is_loss)
+        kv->loss = (struct kv_loss){ .found = before, .noted = noted };
+    log_raised(kv, marks > 0, revision);
     return 1;
 }
 
@@ -127,17 +98,6 @@ struct kv_loss kv_loss(const struct kv *kv)
 
 /* --- the backup --- */
 
-static int sync_path(const char *path, int flags, struct error *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
-    int r = fd < 0 ? -1 : fsync(fd);
-    int reason = errno;
-
-    if (fd >= 0)
-        (void)close(fd);
-    return r < 0 ? error_set(err, ERROR_UNAVAILABLE, "sync '%s': %s", path, strerror(reason)) : 0;
-}
-
 /* A connection of its own: those of the pool are for what takes a moment. */
 static int copy_into(const char *store, const char *path, struct error *err)
 {
@@ -145,48 +105,30 @@ static int copy_into(const char *store, const char *path, struct error *err)
     sqlite3_stmt *statement = NULL;
 
     int r = kv_connect(store, NULL, true, &connection, err);
-    if (r < 0)
-        return r;
-    if (sqlite3_prepare_v2(connection.db, "VACUUM INTO ?1", -1, &statement, NULL) != SQLITE_OK ||
-        kv_bind_text(statement, 1, path, strlen(path)) != SQLITE_OK ||
-        sqlite3_step(statement) != SQLITE_DONE)
-        r = kv_sql_error(&connection, "back up", err);
-    (void)sqlite3_finalize(statement);
+    if (r == 0)
+        r = kv_prepare(&connection, KV_COPY, &statement, err);
+    if (r == 0)
+        (void)kv_bind_text(statement, 1, path, strlen(path));
+    if (r == 0)
+        r = kv_step(&connection, statement, "back up", err);
     kv_disconnect(&connection);
     return r;
 }
 
-/* A disk may have given back what it was not given; and a damaged row is copied as it is. */
-static int check_copy(const char *path, struct error *err)
+/* It says that it is a backup, and is looked through: a damaged row was copied as it is. */
+static int finish_copy(const char *path, struct error *err)
 {
     struct kv_connection connection = { 0 };
 
-    int r = kv_connect(path, NULL, true, &connection, err);
+    int r = kv_connect(path, NULL, false, &connection, err);
     if (r < 0)
         return r;
-    r = kv_check(&connection, err);
+    r = kv_execute(&connection, "CREATE TABLE IF NOT EXISTS backup (only INTEGER PRIMARY KEY)",
+                   err);
+    if (r == 0 && kv_check(&connection, err) < 0)
+        r = error_wrap(err, "the copy is not sound");
     kv_disconnect(&connection);
-    return r < 0 ? error_wrap(err, "the copy is not sound") : 0;
-}
-
-int kv_sync_folder_of(const char *path, struct error *err)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *slash = strrchr(path, '/');
-
-    return sync_path(slash ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".",
-                     O_DIRECTORY, err);
-}
-
-static int fill(const char *store, const char *path, struct error *err)
-{
-    int r = copy_into(store, path, err);
-
-    if (r == 0)
-        r = restore_mark(path, err);
-    if (r == 0)
-        r = sync_path(path, 0, err);
-    return r == 0 ? check_copy(path, err) : r;
+    return r < 0 ? r : file_sync(path, err);
 }
 
 static int refuse_taken(const char *path, struct error *err)
@@ -224,7 +166,9 @@ static int back_up(const char *store, const char *path, struct error *err)
     if (fd < 0)
         return error_set(err, ERROR_UNAVAILABLE, "a file beside '%s': %s", path, strerror(errno));
     (void)close(fd);
-    int r = fill(store, new_path, err);
+    int r = copy_into(store, new_path, err);
+    if (r == 0)
+        r = finish_copy(new_path, err);
     if (r == 0)
         r = give_name(new_path, path, err);
     if (r < 0) {
@@ -232,7 +176,7 @@ static int back_up(const char *store, const char *path, struct error *err)
         (void)unlink(arena_printf(arena, "%s-journal", new_path));
         return r;
     }
-    return kv_sync_folder_of(path, err);
+    return file_sync_folder_of(path, err);
 }
 
 int kv_backup(const char *store, const char *path, struct error *err)

@@ -3,15 +3,16 @@
  * and stays so until all of the store can be read again: other keys may well be readable meanwhile.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/str.h"
 #include "standalone/store/kv_internal.h"
 
 #define LOOK_MS 5000
 /* A look reads everything: it has at most this share of the time. */
 #define LOOK_SHARE 10
+
 void kv_health_init(struct kv_health *health, uint32_t look_ms)
 {
     (void)pthread_mutex_init(&health->lock, NULL);
@@ -28,45 +29,33 @@ void kv_health_release(struct kv_health *health)
 /* --- a look at everything --- */
 
 /* SQLite's own look at pages, trees and the index. */
-static int check_pages(const struct kv_connection *connection, struct error *err)
+static int check_pages(struct kv_connection *connection, struct error *err)
 {
-    sqlite3_stmt *statement = NULL;
-    int r = 0;
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
 
-    if (sqlite3_prepare_v2(connection->db, "PRAGMA integrity_check(1)", -1, &statement, NULL) !=
-            SQLITE_OK ||
-        sqlite3_step(statement) != SQLITE_ROW) {
-        r = kv_sql_error(connection, "check", err);
-    } else {
-        const char *verdict = (const char *)sqlite3_column_text(statement, 0);
-        if (!verdict || strcmp(verdict, "ok") != 0)
-            r = error_set(err, ERROR_INTERNAL, "%s", verdict ? verdict : "no verdict");
-    }
-    (void)sqlite3_finalize(statement);
-    return r;
+    int r = kv_prepare(connection, KV_CHECK_PAGES, &statement, err);
+    if (r == 0)
+        r = kv_step(connection, statement, "check", err);
+    const char *verdict = r > 0 ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (r >= 0 && !str_equal(verdict, "ok"))
+        r = error_set(err, ERROR_INTERNAL, "%s", verdict ? verdict : "no verdict");
+    return r < 0 ? r : 0;
 }
 
 /* That each row says what was written. */
 static int check_rows(struct kv_connection *connection, struct error *err)
 {
-    sqlite3_stmt *statement = NULL;
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
     struct kv_row row;
-    int r = 0;
 
-    if (sqlite3_prepare_v2(connection->db,
-                           "SELECT revision, key, created, previous, deleted, checksum, text"
-                           " FROM history ORDER BY revision",
-                           -1, &statement, NULL) != SQLITE_OK)
-        r = kv_sql_error(connection, "check", err);
-    while (r == 0) {
-        int more = kv_step(connection, statement, "check", err);
-        if (more <= 0) {
-            r = more;
-            break;
-        }
+    int r = kv_prepare(connection, KV_CHECK_ROWS, &statement, err);
+    if (r == 0)
+        r = kv_step(connection, statement, "check", err);
+    while (r > 0) {
         r = kv_row_read(connection, statement, &row, err);
+        if (r == 0)
+            r = kv_step(connection, statement, "check", err);
     }
-    (void)sqlite3_finalize(statement);
     return r;
 }
 
@@ -75,10 +64,11 @@ static int read_all(struct kv_connection *connection, struct error *err)
     int64_t ignored;
     int r = check_rows(connection, err);
 
-    if (r == 0)
-        r = kv_ask(connection, "SELECT COUNT(*) FROM history INDEXED BY newest WHERE key <> ''",
-                   &ignored, err);
-    return r < 0 ? r : kv_ask(connection, "SELECT COUNT(*) FROM state", &ignored, err);
+    return r < 0 ? r
+                 : kv_ask(connection,
+                          "SELECT (SELECT COUNT(*) FROM history INDEXED BY newest WHERE key <> ''),"
+                          " (SELECT COUNT(*) FROM state)",
+                          &ignored, err);
 }
 
 /* To SQLite's look a page that the disk does not give is damaged as any other, but a read says why: nobody is to

@@ -13,6 +13,27 @@
 /* Each write counts as so many bytes of history besides the text that it replaces. */
 #define KV_ROW_WEIGHT 128
 
+/* --- history, and the log: the writing thread's --- */
+
+struct kv_limits {
+    uint64_t revisions;
+    uint64_t bytes;
+};
+
+/* A point of the history. weight: of all that was written up to it. */
+struct kv_point {
+    uint64_t revision;
+    uint64_t weight;
+};
+
+struct kv_history {
+    struct kv_limits limits;
+    struct kv_point head;
+    struct kv_point compacted;
+    bool behind; /* the last step has left something that is due */
+    bool failed; /* the last one, which was said */
+};
+
 /* --- connections that read: a leaf lock, held for no statement --- */
 
 struct kv_pool {
@@ -37,6 +58,9 @@ struct kv_snapshot {
     uint64_t compacted;
 };
 
+int kv_state_read(struct kv_connection *connection, struct kv_point *ret_compacted,
+                  uint64_t *ret_head, struct error *err) MUST_CHECK;
+int kv_too_old(uint64_t revision, uint64_t compacted, struct error *err); /* ERROR_GONE */
 int kv_snapshot_begin(struct kv *kv, struct kv_snapshot *ret, struct error *err) MUST_CHECK;
 void kv_snapshot_end(struct kv *kv, struct kv_snapshot *snapshot);
 
@@ -77,33 +101,6 @@ struct kv_queue {
     struct kv_write *last;
     bool stopping;
 };
-
-/* --- history, and the log: the writing thread's --- */
-
-struct kv_limits {
-    uint64_t revisions;
-    uint64_t bytes;
-    int64_t age_ms;
-};
-
-/* A point of the history. weight: of all that was written up to it. */
-struct kv_point {
-    uint64_t revision;
-    uint64_t weight;
-};
-
-struct kv_history {
-    struct kv_limits limits;
-    struct kv_point head;
-    struct kv_point compacted;
-    int64_t due_at_ms; /* wall clock; before it nothing is looked at for its age */
-    bool behind;       /* the last step has left something that is due */
-};
-
-/* Compacts a bounded number of revisions, if any are due. */
-int kv_history_step(struct kv *kv, struct error *err) MUST_CHECK;
-/* Returns the time that the writing thread may wait for writers; UINT32_MAX: for ever. */
-uint32_t kv_history_wait_ms(const struct kv *kv);
 
 struct kv_log {
     int frames;     /* pages in it */
@@ -166,8 +163,6 @@ int kv_restore(struct kv *kv, struct error *err) MUST_CHECK;
 /* --- all of it --- */
 
 const char *kv_name_of(const char *path); /* without the folders */
-/* A synced file can be found after a power loss only if the folder of its name was synced, too. */
-int kv_sync_folder_of(const char *path, struct error *err) MUST_CHECK;
 
 struct kv {
     char *path;
@@ -193,6 +188,6 @@ void *kv_writer_run(void *ctx); /* the struct kv */
 int kv_renew_writer(struct kv *kv, struct error *err) MUST_CHECK;
 int kv_check(struct kv_connection *connection, struct error *err) MUST_CHECK;
 /* Whether the file is a store of this version; 1: it is empty, and could become one. */
-int kv_check_identity(const struct kv_connection *writer, struct error *err) MUST_CHECK;
+int kv_check_identity(struct kv_connection *connection, struct error *err) MUST_CHECK;
 /* Refuses a file that SQLite cannot use, for kv_check and others: ERROR_INVALID with what to do. */
 int kv_refuse_damaged(const char *path, int r, struct error *err);

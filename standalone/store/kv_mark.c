@@ -13,6 +13,7 @@
 
 #include <sys/file.h>
 
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "standalone/store/kv_internal.h"
 
@@ -117,7 +118,7 @@ void kv_mark_begin(struct kv *kv)
 
     if (kv->mark.is_made && kv->mark.revision == revision)
         return;
-    int r = kv_sync_folder_of(kv->path, &err);
+    int r = file_sync_folder_of(kv->path, &err);
     if (r == 0 && (put_text(&kv->mark, revision) < 0 || fsync(kv->mark.fd) < 0))
         r = error_set(&err, ERROR_UNAVAILABLE, "write '%s-lock': %s", kv->path, strerror(errno));
     if (r < 0)

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "common/base/alloc.h"
-#include "common/base/cond.h"
+#include "common/base/str.h"
 #include "common/runtime/thread.h"
 #include "standalone/store/kv_internal.h"
 
@@ -21,8 +21,7 @@
 #define VERSION_TEXT NUMBER_TEXT(VERSION)
 
 #define DEFAULT_REVISIONS 100000
-#define DEFAULT_BYTES (UINT64_C(64) << 20)
-#define DEFAULT_AGE_MS INT64_C(600000)
+#define DEFAULT_BYTES (UINT64_C(32) << 20)
 
 /*
  * A row for each write: the newest of a key is what it is now. The index alone says which one that
@@ -111,72 +110,56 @@ int kv_refuse_damaged(const char *path, int r, struct error *err)
                      path, and_log, inner);
 }
 
-int kv_check_identity(const struct kv_connection *writer, struct error *err)
+int kv_check_identity(struct kv_connection *connection, struct error *err)
 {
-    int64_t application = 0, version = 0, tables = 0;
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
 
-    int r = kv_ask(writer, "PRAGMA application_id", &application, err);
+    int r = kv_prepare(connection, KV_IDENTITY, &statement, err);
     if (r == 0)
-        r = kv_ask(writer, "PRAGMA user_version", &version, err);
-    if (r == 0)
-        r = kv_ask(writer, "SELECT COUNT(*) FROM sqlite_schema", &tables, err);
+        r = kv_step(connection, statement, "read", err);
     if (r < 0)
         return r;
-    if (tables == 0 && application == 0)
+    int application = sqlite3_column_int(statement, 0), version = sqlite3_column_int(statement, 1);
+    if (application == 0 && sqlite3_column_int(statement, 2) == 0)
         return 1; /* new */
     if (application != APPLICATION)
-        return error_set(err, ERROR_INVALID, "'%s' is a database of another program", writer->path);
+        return error_set(err, ERROR_INVALID, "'%s' is a database of another program",
+                         connection->path);
     if (version != VERSION)
         return error_set(err, ERROR_INVALID,
-                         "store '%s' has version %" PRIi64 ", this program knows version %d",
-                         writer->path, version, VERSION);
+                         "store '%s' has version %d, this program knows version %d",
+                         connection->path, version, VERSION);
     return 0;
 }
 
-static int set_journal(const struct kv_connection *writer, struct error *err)
+static int set_journal(struct kv_connection *writer, struct error *err)
 {
-    sqlite3_stmt *statement = NULL;
-    bool is_log = false;
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
 
-    if (sqlite3_prepare_v2(writer->db, "PRAGMA journal_mode = WAL", -1, &statement, NULL) ==
-            SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW) {
-        const char *mode = (const char *)sqlite3_column_text(statement, 0);
-        is_log = mode && strcmp(mode, "wal") == 0;
-    }
-    (void)sqlite3_finalize(statement);
-    if (!is_log)
-        return kv_sql_error(writer, "begin a log for", err);
-    return 0;
+    int r = kv_prepare(writer, KV_JOURNAL, &statement, err);
+    if (r == 0)
+        r = kv_step(writer, statement, "begin a log for", err);
+    if (r > 0 && !str_equal((const char *)sqlite3_column_text(statement, 0), "wal"))
+        return error_set(err, ERROR_UNAVAILABLE, "'%s' cannot have a write-ahead log",
+                         writer->path);
+    return r < 0 ? r : 0;
 }
 
 static int read_state(struct kv *kv, struct error *err)
 {
-    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
     struct kv_history *history = &kv->history;
     int64_t weight = 0;
 
-    int r = kv_prepare(&kv->writer, KV_STATE, &statement, err);
-    if (r == 0)
-        r = kv_step(&kv->writer, statement, "read", err);
-    if (r < 0)
-        return r;
-    if (r == 0)
-        return error_set(err, ERROR_INTERNAL, "its state is missing");
-    history->compacted.revision = kv_column_number(statement, 0);
-    history->compacted.weight = kv_column_number(statement, 1);
-    history->head = history->compacted;
-    if (kv_column_number(statement, 2) > history->compacted.revision) {
-        history->head.revision = kv_column_number(statement, 2);
+    int r = kv_state_read(&kv->writer, &history->compacted, &history->head.revision, err);
+    history->head.weight = history->compacted.weight;
+    if (r == 0 && history->head.revision > history->compacted.revision) {
         /* That of the newest row, found without a look at the others. */
         r = kv_ask(&kv->writer, "SELECT weight FROM history ORDER BY revision DESC LIMIT 1",
                    &weight, err);
-        if (r < 0)
-            return r;
         history->head.weight = (uint64_t)weight;
     }
     atomic_store(&kv->compacted, history->compacted.revision);
-    return 0;
+    return r;
 }
 
 int kv_renew_writer(struct kv *kv, struct error *err)
@@ -244,10 +227,9 @@ static struct kv *create(const struct kv_options *options)
     kv->history.limits = (struct kv_limits){
         .revisions = or_default(options->history_revisions, DEFAULT_REVISIONS),
         .bytes = or_default(options->history_bytes, DEFAULT_BYTES),
-        .age_ms = options->history_ms ? options->history_ms : DEFAULT_AGE_MS,
     };
     (void)pthread_mutex_init(&kv->queue.lock, NULL);
-    cond_init(&kv->queue.changed);
+    (void)pthread_cond_init(&kv->queue.changed, NULL);
     kv_pool_init(&kv->pool);
     kv_health_init(&kv->health, options->look_ms);
     return kv;

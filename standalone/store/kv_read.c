@@ -72,24 +72,35 @@ static void pool_give(struct kv_pool *pool, struct kv_connection *connection)
 
 /* --- snapshots --- */
 
-int kv_snapshot_take(struct kv_snapshot *snapshot, struct error *err)
+int kv_state_read(struct kv_connection *connection, struct kv_point *ret_compacted,
+                  uint64_t *ret_head, struct error *err)
 {
-    struct kv_connection *connection = snapshot->connection;
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
 
-    int r = kv_run(connection, KV_BEGIN_READ, err);
-    if (r == 0)
-        r = kv_prepare(connection, KV_STATE, &statement, err);
+    int r = kv_prepare(connection, KV_STATE, &statement, err);
     if (r == 0)
         r = kv_step(connection, statement, "read", err);
+    if (r == 0)
+        return error_set(err, ERROR_INTERNAL, "its state is missing");
     if (r < 0)
         return r;
-
-    snapshot->compacted = kv_column_number(statement, 0);
-    snapshot->revision = kv_column_number(statement, 2);
-    if (snapshot->revision < snapshot->compacted)
-        snapshot->revision = snapshot->compacted; /* no rows yet */
+    *ret_compacted =
+        (struct kv_point){ kv_column_number(statement, 0), kv_column_number(statement, 1) };
+    *ret_head = kv_column_number(statement, 2);
+    if (*ret_head < ret_compacted->revision)
+        *ret_head = ret_compacted->revision; /* no rows yet */
     return 0;
+}
+
+int kv_snapshot_take(struct kv_snapshot *snapshot, struct error *err)
+{
+    struct kv_point compacted = { 0 };
+
+    int r = kv_run(snapshot->connection, KV_BEGIN_READ, err);
+    if (r == 0)
+        r = kv_state_read(snapshot->connection, &compacted, &snapshot->revision, err);
+    snapshot->compacted = compacted.revision;
+    return r;
 }
 
 static int begin_reading(struct kv *kv, struct kv_snapshot *snapshot, struct error *err)
@@ -165,6 +176,12 @@ static void bounds_bind(sqlite3_stmt *statement, const struct bounds *bounds)
     (void)kv_bind_text(statement, 3, bounds->except, strlen(bounds->except));
 }
 
+int kv_too_old(uint64_t revision, uint64_t compacted, struct error *err)
+{
+    return error_set(err, ERROR_GONE, "revision %" PRIu64 " is compacted, the oldest is %" PRIu64,
+                     revision, compacted);
+}
+
 /* The revision that is meant by `asked`. */
 static int choose_revision(const struct kv_snapshot *snapshot, uint64_t asked, uint64_t *ret,
                            struct error *err)
@@ -176,9 +193,7 @@ static int choose_revision(const struct kv_snapshot *snapshot, uint64_t asked, u
                          "revision %" PRIu64 " is not there yet, the newest is %" PRIu64, asked,
                          snapshot->revision);
     if (asked < snapshot->compacted)
-        return error_set(err, ERROR_GONE,
-                         "revision %" PRIu64 " is compacted, the oldest is %" PRIu64, asked,
-                         snapshot->compacted);
+        return kv_too_old(asked, snapshot->compacted, err);
     *ret = asked;
     return 0;
 }

@@ -9,17 +9,23 @@
  * Newest revisions come from the index alone, in the order of keys; a text is read only for what is
  * returned. INDEXED BY makes a plan that scans the table an error.
  */
+#define ROW "SELECT revision, key, created, previous, deleted, checksum, text FROM history"
 static const char *const SQL[KV_STATEMENTS] = {
     [KV_BEGIN_READ] = "BEGIN",
     [KV_BEGIN_WRITE] = "BEGIN IMMEDIATE",
     [KV_COMMIT] = "COMMIT",
     [KV_ROLLBACK] = "ROLLBACK",
+    [KV_IDENTITY] = "SELECT application_id, user_version, (SELECT COUNT(*) FROM sqlite_schema)"
+                    " FROM pragma_application_id, pragma_user_version",
+    [KV_JOURNAL] = "PRAGMA journal_mode = WAL",
+    [KV_CHECK_PAGES] = "PRAGMA integrity_check(1)",
+    [KV_CHECK_ROWS] = ROW " ORDER BY revision",
+    [KV_COPY] = "VACUUM INTO ?1",
     [KV_STATE] =
         "SELECT compacted, compacted_weight, (SELECT MAX(revision) FROM history) FROM state",
     [KV_NEWEST] = "SELECT revision, deleted FROM history INDEXED BY newest"
                   " WHERE key = ?1 AND revision <= ?2 ORDER BY revision DESC LIMIT 1",
-    [KV_ROW] = "SELECT revision, key, created, previous, deleted, checksum, text FROM history"
-               " WHERE revision = ?1",
+    [KV_ROW] = ROW " WHERE revision = ?1",
     [KV_KEYS] = "SELECT MAX(revision), deleted FROM history INDEXED BY newest"
                 " WHERE key >= ?1 AND key < ?2 AND +key <> ?3 AND revision <= ?4"
                 " GROUP BY key ORDER BY key",
@@ -30,9 +36,9 @@ static const char *const SQL[KV_STATEMENTS] = {
     [KV_LATER] = "SELECT revision, previous, key FROM history"
                  " WHERE revision > ?1 ORDER BY revision LIMIT ?2",
     [KV_DUE] = "SELECT MAX(revision), weight FROM"
-               " (SELECT revision, weight, written_ms FROM history"
+               " (SELECT revision, weight FROM history"
                " WHERE revision > ?1 AND revision < ?3 ORDER BY revision LIMIT ?2)"
-               " WHERE revision <= ?4 OR weight <= ?5 OR written_ms <= ?6",
+               " WHERE revision <= ?4 OR weight <= ?5",
     [KV_INSERT] =
         "INSERT INTO history (revision, key, created, previous, deleted, written_ms, weight,"
         " checksum, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -54,11 +60,9 @@ int kv_connect(const char *path, const char *vfs, bool read_only, struct kv_conn
     struct kv_connection connection = { .path = path };
     char pragmas[256];
 
-    if (sqlite3_open_v2(path, &connection.db, flags, vfs) != SQLITE_OK) {
-        int r = kv_sql_error(&connection, "open", err);
-        kv_disconnect(&connection);
-        return r;
-    }
+    int r = sqlite3_open_v2(path, &connection.db, flags, vfs) == SQLITE_OK
+                ? 0
+                : kv_sql_error(&connection, "open", err);
     (void)sqlite3_busy_timeout(connection.db, KV_BUSY_MS);
     /* One that is found damaged is left as it is: kv_close moves the log itself. */
     (void)sqlite3_db_config(connection.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -68,14 +72,13 @@ int kv_connect(const char *path, const char *vfs, bool read_only, struct kv_conn
                    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
                    "PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = FULL",
                    read_only ? READER_CACHE_KIB : WRITER_CACHE_KIB);
-    int r = kv_execute(&connection, pragmas, err);
-    if (r < 0) {
+    if (r == 0)
+        r = kv_execute(&connection, pragmas, err);
+    if (r == 0)
+        *ret = connection;
+    else
         kv_disconnect(&connection);
-        return r;
-    }
-
-    *ret = connection;
-    return 0;
+    return r;
 }
 
 void kv_disconnect(struct kv_connection *connection)
@@ -97,15 +100,13 @@ int kv_sql_error(const struct kv_connection *connection, const char *doing, stru
         return error_set(err, ERROR_UNAVAILABLE, "%s '%s': no space left on the disk", doing,
                          connection->path);
     case SQLITE_IOERR:
-        return error_set(err, ERROR_UNAVAILABLE, "%s '%s': %s (%d, errno %d)", doing,
-                         connection->path, message, code, system);
     case SQLITE_BUSY:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_NOMEM:
     case SQLITE_PERM:
-        return error_set(err, ERROR_UNAVAILABLE, "%s '%s': %s (errno %d)", doing, connection->path,
-                         message, system);
+        return error_set(err, ERROR_UNAVAILABLE, "%s '%s': %s (%d, errno %d)", doing,
+                         connection->path, message, code, system);
     default:
         return error_set(err, ERROR_INTERNAL, "%s '%s': %s (%d)", doing, connection->path, message,
                          code);
@@ -124,16 +125,12 @@ int kv_ask(const struct kv_connection *connection, const char *sql, int64_t *ret
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL);
 
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    if (code != SQLITE_ROW && code != SQLITE_DONE) {
-        int r = kv_sql_error(connection, "read", err);
-        (void)sqlite3_finalize(statement);
-        return r;
-    }
-    *ret = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    int r = code == SQLITE_OK ? kv_step(connection, statement, "read", err)
+                              : kv_sql_error(connection, "read", err);
+    if (r >= 0)
+        *ret = r > 0 ? sqlite3_column_int64(statement, 0) : 0;
     (void)sqlite3_finalize(statement);
-    return 0;
+    return r < 0 ? r : 0;
 }
 
 int kv_prepare(struct kv_connection *connection, enum kv_statement id, sqlite3_stmt **ret,

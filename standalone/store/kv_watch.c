@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,13 +82,12 @@ uint64_t kv_revision(struct kv *kv)
     return head;
 }
 
-/* --- watches --- */
-
-static int too_old(uint64_t revision, uint64_t compacted, struct error *err)
+uint64_t kv_compacted(struct kv *kv)
 {
-    return error_set(err, ERROR_GONE, "revision %" PRIu64 " is compacted, the oldest is %" PRIu64,
-                     revision, compacted);
+    return atomic_load(&kv->compacted);
 }
+
+/* --- watches --- */
 
 int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, kv_notify_fn *notify,
              void *ctx, struct kv_watch **ret, struct error *err)
@@ -97,7 +95,7 @@ int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, kv_noti
     uint64_t compacted = kv_compacted(kv);
 
     if (after_revision < compacted)
-        return too_old(after_revision, compacted, err);
+        return kv_too_old(after_revision, compacted, err);
     struct kv_watch *watch = xcalloc(1, sizeof(*watch));
     watch->kv = kv;
     watch->prefix = xstrdup(prefix);
@@ -183,7 +181,7 @@ static int find_event(const struct kv_watch *watch, const struct kv_snapshot *sn
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
 
     if (*cursor < snapshot->compacted)
-        return too_old(*cursor, snapshot->compacted, err);
+        return kv_too_old(*cursor, snapshot->compacted, err);
     int r = kv_prepare(snapshot->connection, KV_LATER, &statement, err);
     if (r < 0)
         return r;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/alloc.h"
-#include "common/base/cond.h"
 #include "common/base/log.h"
 #include "common/runtime/metrics.h"
 #include "standalone/store/kv_internal.h"
@@ -24,6 +23,11 @@ static struct metric COMMITS = {
     .name = "propeller_store_commit_seconds",
     .help = "Time that the disk takes to make writes durable.",
 };
+
+/* Revisions of one transaction that compacts. */
+#define STEP_REVISIONS 512
+/* More than this share of what may be kept is over before a limit is looked at: one transaction for many writes. */
+#define SLACK_SHARE 8
 
 struct kv_write { /* of who waits for it */
     const char *key;
@@ -298,31 +302,116 @@ static void write_group(struct kv *kv, struct kv_write *first)
     kv_watches_notify(&kv->watches);
 }
 
-static struct kv_write *wait_for_group(struct kv *kv)
+/* false: the store is closed. NULL in *ret: there is history to compact instead. */
+static bool wait_for_group(struct kv *kv, struct kv_write **ret)
 {
     struct kv_queue *queue = &kv->queue;
-    uint32_t wait_ms = kv_history_wait_ms(kv);
 
     (void)pthread_mutex_lock(&queue->lock);
-    struct timespec deadline = cond_deadline(wait_ms);
-    bool in_time = true;
-    while (!queue->first && !queue->stopping && in_time) {
-        if (wait_ms == UINT32_MAX)
-            (void)pthread_cond_wait(&queue->changed, &queue->lock);
-        else
-            in_time = cond_wait_until(&queue->changed, &queue->lock, &deadline);
-    }
-    struct kv_write *first = take_group(kv);
+    while (!queue->first && !queue->stopping && !kv->history.behind)
+        (void)pthread_cond_wait(&queue->changed, &queue->lock);
+    *ret = take_group(kv);
+    bool goes_on = !queue->stopping;
     (void)pthread_mutex_unlock(&queue->lock);
-    return first;
+    return goes_on;
 }
 
-static bool is_stopping(struct kv *kv)
+/* --- history --- */
+
+static uint64_t minus(uint64_t number, uint64_t limit)
 {
-    (void)pthread_mutex_lock(&kv->queue.lock);
-    bool stopping = kv->queue.stopping;
-    (void)pthread_mutex_unlock(&kv->queue.lock);
-    return stopping;
+    return number > limit ? number - limit : 0;
+}
+
+/* Whether it is worth a transaction. */
+static bool is_time(const struct kv_history *history)
+{
+    const struct kv_limits *limits = &history->limits;
+    uint64_t revisions = history->head.revision - history->compacted.revision;
+    uint64_t bytes = history->head.weight - history->compacted.weight;
+
+    return history->behind || revisions > limits->revisions + limits->revisions / SLACK_SHARE ||
+           bytes > limits->bytes + limits->bytes / SLACK_SHARE;
+}
+
+/* The newest of the next revisions that is beyond a limit; what was written before it goes, too. The newest write
+ * stays: its revision is the store's. *ret has revision 0 if none is due. */
+static int find_due(struct kv *kv, struct kv_point *ret, struct error *err)
+{
+    const struct kv_history *history = &kv->history;
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+
+    int r = kv_prepare(&kv->writer, KV_DUE, &statement, err);
+    if (r < 0)
+        return r;
+    (void)kv_bind_number(statement, 1, history->compacted.revision);
+    (void)kv_bind_number(statement, 2, STEP_REVISIONS);
+    (void)kv_bind_number(statement, 3, history->head.revision);
+    (void)kv_bind_number(statement, 4, minus(history->head.revision, history->limits.revisions));
+    (void)kv_bind_number(statement, 5, minus(history->head.weight, history->limits.bytes));
+    r = kv_step(&kv->writer, statement, "compact", err);
+    if (r < 0)
+        return r;
+    *ret = (struct kv_point){ .revision = kv_column_number(statement, 0),
+                              .weight = kv_column_number(statement, 1) };
+    return 0;
+}
+
+static int change(struct kv *kv, enum kv_statement id, uint64_t first, uint64_t second,
+                  struct error *err)
+{
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+
+    int r = kv_prepare(&kv->writer, id, &statement, err);
+    if (r < 0)
+        return r;
+    (void)kv_bind_number(statement, 1, first);
+    (void)kv_bind_number(statement, 2, second);
+    return kv_step(&kv->writer, statement, "compact", err);
+}
+
+/* A bounded number of revisions: all of them, or none. Who reads at one finds its rows, or that it is compacted. */
+static int compact(struct kv *kv, struct error *err)
+{
+    struct kv_history *history = &kv->history;
+    struct kv_point due;
+
+    history->behind = false;
+    int r = find_due(kv, &due, err);
+    if (r < 0 || !due.revision)
+        return r;
+    r = kv_run(&kv->writer, KV_BEGIN_WRITE, err);
+    if (r == 0)
+        r = change(kv, KV_FORGET, history->compacted.revision, due.revision, err);
+    if (r == 0)
+        r = change(kv, KV_COMPACTED, due.revision, due.weight, err);
+    if (r == 0)
+        r = kv_run(&kv->writer, KV_COMMIT, err);
+    if (r < 0) {
+        (void)kv_roll_back(&kv->writer);
+        return r;
+    }
+    history->behind = due.revision - history->compacted.revision == STEP_REVISIONS;
+    history->compacted = due;
+    atomic_store(&kv->compacted, due.revision);
+    return 0;
+}
+
+/* What fails is tried again with the next write. */
+static void history_step(struct kv *kv)
+{
+    struct error err;
+
+    if (!is_time(&kv->history))
+        return;
+    int r = kv_renew_writer(kv, &err);
+    if (r == 0)
+        r = compact(kv, &err);
+    if (r == -ERROR_INTERNAL)
+        (void)kv_health_note(kv, r, &err);
+    else if (r < 0 && !kv->history.failed)
+        log_warn("history not compacted, trying again later", "error", ERROR_TEXT(&err), NULL);
+    kv->history.failed = r < 0;
 }
 
 /* --- the log --- */
@@ -374,19 +463,12 @@ static void log_step(struct kv *kv)
 void *kv_writer_run(void *ctx)
 {
     struct kv *kv = ctx;
-    struct error err;
+    struct kv_write *first;
 
-    while (!is_stopping(kv)) {
-        struct kv_write *first = wait_for_group(kv);
+    while (wait_for_group(kv, &first)) {
         if (first)
             write_group(kv, first);
-        int r = kv_renew_writer(kv, &err);
-        if (r == 0)
-            r = kv_history_step(kv, &err);
-        if (r == -ERROR_INTERNAL)
-            (void)kv_health_note(kv, r, &err);
-        else if (r < 0)
-            log_warn("history not compacted, trying again later", "error", ERROR_TEXT(&err), NULL);
+        history_step(kv);
         log_step(kv);
     }
     return NULL;

@@ -2,9 +2,13 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <sys/stat.h>
 
 #include "common/base/str.h"
 #include "common/tests/temp_dir.h"
@@ -88,6 +92,46 @@ const char *kv_fixture_list(struct kv_fixture *fixture, const char *prefix, uint
 const char *kv_fixture_file(struct kv_fixture *fixture, const char *suffix)
 {
     return arena_printf(fixture->arena, "%s%s", fixture->options.path, suffix);
+}
+
+void kv_fixture_execute(struct kv_fixture *fixture, const char *sql)
+{
+    sqlite3 *db = NULL;
+
+    ck_assert_int_eq(sqlite3_open_v2(fixture->options.path, &db,
+                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                                     fixture->options.vfs),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+}
+
+struct kv_bytes kv_fixture_read_file(struct kv_fixture *fixture, const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    size_t len = (size_t)status.st_size;
+    struct kv_bytes ret = { .bytes = arena_alloc(fixture->arena, len + 1, 1), .len = len };
+    ck_assert_int_eq(read(fd, ret.bytes, len), (ssize_t)len);
+    ck_assert_int_eq(close(fd), 0);
+    return ret;
+}
+
+void kv_fixture_write_file(const char *path, const char *bytes, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
+    ck_assert_int_eq(close(fd), 0);
+}
+
+void kv_fixture_said(struct kv_fixture *fixture, const char *part)
+{
+    ck_assert_msg(strstr(fixture->err.message, part) != NULL, "%s", fixture->err.message);
 }
 
 size_t kv_fixture_count_files(struct kv_fixture *fixture, const char *suffix)

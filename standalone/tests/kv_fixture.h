@@ -30,6 +30,16 @@ size_t kv_fixture_count(struct kv *kv, const char *prefix);
 const char *kv_fixture_list(struct kv_fixture *fixture, const char *prefix, uint64_t revision);
 /* The file of the store with this behind its name. */
 const char *kv_fixture_file(struct kv_fixture *fixture, const char *suffix);
+/* Beside the store, which may be open. */
+void kv_fixture_execute(struct kv_fixture *fixture, const char *sql);
+struct kv_bytes {
+    char *bytes;
+    size_t len;
+};
+struct kv_bytes kv_fixture_read_file(struct kv_fixture *fixture, const char *path);
+void kv_fixture_write_file(const char *path, const char *bytes, size_t len);
+/* The last call has failed with these words. */
+void kv_fixture_said(struct kv_fixture *fixture, const char *part);
 /* How many there are whose names begin so. */
 size_t kv_fixture_count_files(struct kv_fixture *fixture, const char *suffix);
 

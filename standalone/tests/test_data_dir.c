@@ -7,6 +7,7 @@
 
 #include "certs/make.h"
 #include "common/base/certificate.h"
+#include "common/base/file.h"
 #include "common/base/str.h"
 #include "common/tests/fake_clock.h"
 #include "common/tests/suite.h"
@@ -68,7 +69,7 @@ static void put(const char *name, const char *text)
 {
     struct error err;
 
-    ck_assert_int_eq(data_dir_write(arena, data_dir_path(arena, dir, name), text, &err), 0);
+    ck_assert_int_eq(file_replace(data_dir_path(arena, dir, name), text, &err), 0);
 }
 
 static struct certificate_times times_of(const char *name)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "common/base/digest.h"
+#include "common/base/file.h"
 #include "common/base/str.h"
 #include "common/tests/suite.h"
 #include "standalone/process/data_dir.h"
@@ -38,8 +39,7 @@ static void put(const char *name, const char *text)
 {
     struct error err = { 0 };
 
-    ck_assert_msg(data_dir_write(init_arena, init_path_of(name), text, &err) == 0, "%s",
-                  err.message);
+    ck_assert_msg(file_replace(init_path_of(name), text, &err) == 0, "%s", err.message);
 }
 
 static void lose(const char *name)

@@ -48,28 +48,6 @@ TEST(a_guarded_write_is_made_while_its_guard_is_as_it_was)
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=x /b=x");
 }
 
-TEST(a_write_needs_the_revision_that_it_expects)
-{
-    ck_assert_int_eq(put("/a", "x", 7), -ERROR_NOT_FOUND);
-    uint64_t first = kv_fixture_put(&fixture, "/a", "one", 0);
-    ck_assert_int_eq(put("/a", "x", 0), -ERROR_EXISTS);
-    uint64_t second = kv_fixture_put(&fixture, "/a", "two", first);
-    ck_assert_int_eq(put("/a", "x", first), -ERROR_CONFLICT);
-    ck_assert_int_eq(put("/a", "x", second + 1), -ERROR_CONFLICT);
-    ck_assert_int_eq(kv_delete(fixture.kv, "/a", first, NULL, &fixture.err), -ERROR_CONFLICT);
-    ck_assert_int_eq(kv_delete(fixture.kv, "/b", KV_ANY, NULL, &fixture.err), -ERROR_NOT_FOUND);
-    ck_assert_int_eq(kv_delete(fixture.kv, "/b", 0, NULL, &fixture.err), -ERROR_NOT_FOUND);
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=two");
-    ck_assert_uint_eq(kv_revision(fixture.kv), second);
-
-    kv_fixture_delete(&fixture, "/a", second);
-    ck_assert_int_eq(put("/a", "x", second), -ERROR_NOT_FOUND);
-    ck_assert_int_eq(kv_delete(fixture.kv, "/a", second, NULL, &fixture.err), -ERROR_NOT_FOUND);
-    kv_fixture_put(&fixture, "/a", "three", KV_ANY);
-    kv_fixture_put(&fixture, "/a", "four", KV_ANY);
-    ck_assert_str_eq(kv_fixture_get(&fixture, "/a", 0), "four");
-}
-
 TEST(a_revision_of_the_future_is_not_there_yet)
 {
     struct kv_range range = { .prefix = "/", .revision = 9 };
@@ -133,19 +111,6 @@ TEST(pages_of_one_revision_make_the_whole_list)
         kv_fixture_delete(&fixture, arena_printf(fixture.arena, "/p/%02zu", seen + 1), KV_ANY);
     }
     ck_assert_uint_eq(seen, 29);
-}
-
-TEST(everything_is_there_after_it_was_opened_again)
-{
-    kv_fixture_put(&fixture, "/a", "1", 0);
-    uint64_t b = kv_fixture_put(&fixture, "/b", "2", 0);
-    kv_fixture_delete(&fixture, "/b", b);
-    kv_fixture_close(&fixture);
-    kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_revision(fixture.kv), 4);
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=1");
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", b), "/a=1 /b=2");
-    ck_assert_uint_eq(kv_fixture_put(&fixture, "/b", "3", 0), 5);
 }
 
 TEST(a_closed_store_is_one_file_that_only_its_owner_reads)

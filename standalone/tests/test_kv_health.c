@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
 #include "standalone/tests/fault_vfs.h"
@@ -46,17 +44,6 @@ static void end(void)
 }
 
 TEST_GROUP("health", begin, end);
-
-/* Beside the store. */
-static void execute(const char *sql)
-{
-    sqlite3 *db = NULL;
-
-    ck_assert_int_eq(sqlite3_open_v2(fixture.options.path, &db, SQLITE_OPEN_READWRITE, "fault"),
-                     SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
-}
 
 static int get(const char *key)
 {
@@ -98,7 +85,7 @@ static void ck_stays(enum error_code code)
 
 TEST(what_is_damaged_is_said_once_until_it_is_well_again)
 {
-    execute(LOST);
+    kv_fixture_execute(&fixture, LOST);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
     ck_assert_int_eq(kv_health(fixture.kv, &fixture.err), -ERROR_INTERNAL);
@@ -109,12 +96,12 @@ TEST(what_is_damaged_is_said_once_until_it_is_well_again)
     ck_assert_uint_eq(count("\"level\":\"error\",\"msg\":\"the store cannot be read\""), 1);
     ck_assert_uint_eq(count("can be read again"), 0);
 
-    execute(FOUND);
+    kv_fixture_execute(&fixture, FOUND);
     await_health();
     ck_assert_int_eq(get("/a"), 0);
     ck_assert_uint_eq(count("the store can be read again"), 1);
 
-    execute(LOST);
+    kv_fixture_execute(&fixture, LOST);
     ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
     ck_assert_uint_eq(count("the store cannot be read"), 2);
 }
@@ -127,7 +114,7 @@ TEST_TIMES(whoever_finds_it_it_is_said, 3)
     struct kv_page page;
     struct kv_watch *watch = kv_fixture_watch(&fixture, "/", 1);
 
-    execute(LOST);
+    kv_fixture_execute(&fixture, LOST);
     ck_assert_int_eq(kv_health(fixture.kv, NULL), 0); /* nobody has looked */
     if (_i == 0)
         ck_assert_int_eq(kv_list(fixture.kv, fixture.arena, &range, &page, &fixture.err),
@@ -145,7 +132,9 @@ TEST_TIMES(whoever_finds_it_it_is_said, 3)
 
 TEST(a_disk_that_does_not_answer_is_said_and_answers_again)
 {
-    execute("UPDATE state SET compacted = compacted"); /* what is in the caches is of before */
+    kv_fixture_execute(
+        &fixture,
+        "UPDATE state SET compacted = compacted"); /* what is in the caches is of before */
     fault_vfs_set_unreadable(fails, NULL);
     ck_assert_int_eq(get("/a"), -ERROR_UNAVAILABLE);
     ck_stays(ERROR_UNAVAILABLE);
@@ -198,9 +187,9 @@ TEST(what_the_file_has_again_is_read_again)
 /* A file that is sound, but does not have what was acknowledged. */
 TEST(another_file_in_its_place_does_not_make_it_well)
 {
-    execute(LOST);
+    kv_fixture_execute(&fixture, LOST);
     ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
-    execute("DELETE FROM history; UPDATE state SET compacted = 2");
+    kv_fixture_execute(&fixture, "DELETE FROM history; UPDATE state SET compacted = 2");
     ck_stays(ERROR_INTERNAL);
 }
 
@@ -230,7 +219,7 @@ TEST(nor_is_what_is_not_there)
 
 TEST(one_that_is_broken_can_be_closed)
 {
-    execute(LOST);
+    kv_fixture_execute(&fixture, LOST);
     ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
     kv_fixture_close(&fixture);
 }

@@ -69,34 +69,6 @@ TEST(more_bytes_than_are_kept_are_compacted)
     ck_assert_uint_le(kv_compacted(fixture.kv), 101 - 9);
 }
 
-TEST(what_is_too_old_is_compacted)
-{
-    fixture.options.history_ms = 60000;
-    kv_fixture_open(&fixture);
-    for (int i = 0; i < 10; i++)
-        kv_fixture_put(&fixture, "/a", "x", KV_ANY);
-    fake_clock_advance(&fixture.clock, 59000);
-    uint64_t young = kv_fixture_put(&fixture, "/a", "y", KV_ANY);
-    ck_assert_int_eq(read_at(2), 0);
-    fake_clock_advance(&fixture.clock, 12000);
-    kv_fixture_put(&fixture, "/a", "z", KV_ANY);
-    kv_fixture_await_compacted(&fixture, young - 1);
-    ck_assert_uint_eq(kv_compacted(fixture.kv), young - 1);
-    ck_assert_int_eq(read_at(2), -ERROR_GONE);
-}
-
-TEST(it_is_compacted_when_nobody_writes_too)
-{
-    fixture.options.history_ms = 60000;
-    kv_fixture_open(&fixture);
-    for (int i = 0; i < 10; i++)
-        kv_fixture_put(&fixture, "/a", "x", KV_ANY);
-    kv_fixture_close(&fixture);
-    fake_clock_advance(&fixture.clock, 70000);
-    kv_fixture_open(&fixture);
-    kv_fixture_await_compacted(&fixture, 10);
-}
-
 TEST(nothing_is_left_of_what_was_replaced_or_deleted)
 {
     fixture.options.history_revisions = 1;
@@ -130,24 +102,4 @@ TEST(the_revision_does_not_go_back_when_everything_is_deleted)
     ck_assert_uint_eq(kv_compacted(fixture.kv), 40);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "");
     ck_assert_uint_eq(kv_fixture_put(&fixture, "/a", "x", 0), 42);
-}
-
-/* The file is about as large as what is in it, however often that is written. */
-TEST(the_file_does_not_grow_with_the_number_of_writes)
-{
-    char *text = arena_alloc(fixture.arena, 20001, 1);
-    uint64_t head = 0;
-
-    memset(text, 'x', 20000);
-    fixture.options.history_bytes = 200000;
-    kv_fixture_open(&fixture);
-    for (int i = 0; i < 3000; i++)
-        head = kv_fixture_put(&fixture, "/a", text, KV_ANY);
-    kv_fixture_await_compacted(&fixture, head - 12);
-    kv_fixture_close(&fixture);
-    FILE *file = fopen(fixture.options.path, "re");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
-    ck_assert_int_lt(ftell(file), 16 << 20);
-    (void)fclose(file);
 }

@@ -3,10 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
-#include <sys/stat.h>
-
 #include "common/base/alloc.h"
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
@@ -19,45 +15,17 @@
 static struct kv_fixture fixture;
 static const char *const SUFFIXES[] = { "", "-wal", "-lock" };
 
-struct bytes {
-    char *bytes;
-    size_t len;
-};
-
 /* What a process that was killed has left. */
 static struct left {
-    struct bytes files[ARRAY_LEN(SUFFIXES)];
+    struct kv_bytes files[ARRAY_LEN(SUFFIXES)];
     uint64_t revision;
     const char *content;
 } left;
 
-static struct bytes read_bytes(const char *path)
-{
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(fstat(fd, &status), 0);
-    size_t len = (size_t)status.st_size;
-    struct bytes bytes = { .bytes = arena_alloc(fixture.arena, len + 1, 1), .len = len };
-    ck_assert_int_eq(read(fd, bytes.bytes, len), (ssize_t)len);
-    ck_assert_int_eq(close(fd), 0);
-    return bytes;
-}
-
-static void write_bytes(const char *path, const char *bytes, size_t len)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
-    ck_assert_int_eq(close(fd), 0);
-}
-
 static void take_what_is_left(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++)
-        left.files[i] = read_bytes(kv_fixture_file(&fixture, SUFFIXES[i]));
+        left.files[i] = kv_fixture_read_file(&fixture, kv_fixture_file(&fixture, SUFFIXES[i]));
     left.revision = kv_revision(fixture.kv);
     left.content = kv_fixture_list(&fixture, "/", 0);
 }
@@ -66,7 +34,8 @@ static void put_back(void)
 {
     (void)unlink(kv_fixture_file(&fixture, "-shm"));
     for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++)
-        write_bytes(kv_fixture_file(&fixture, SUFFIXES[i]), left.files[i].bytes, left.files[i].len);
+        kv_fixture_write_file(kv_fixture_file(&fixture, SUFFIXES[i]), left.files[i].bytes,
+                              left.files[i].len);
 }
 
 /* A store that was stopped once, so that the log has not all of it, and is killed then. */
@@ -96,11 +65,6 @@ static int try_open(void)
     return kv_open(&fixture.options, &fixture.kv, &fixture.err);
 }
 
-static void ck_said(const char *part)
-{
-    ck_assert_msg(strstr(fixture.err.message, part) != NULL, "%s", fixture.err.message);
-}
-
 static const char *log_path(void)
 {
     return kv_fixture_file(&fixture, "-wal");
@@ -120,33 +84,21 @@ static void cut_log(size_t len)
     ck_assert_int_eq(truncate(log_path(), (off_t)len), 0);
 }
 
-static void damage_first(void)
-{
-    damage_log(0);
-}
+/* What happens to the log, at this part of it in percent. */
+static const struct loss {
+    void (*damage)(size_t at); /* NULL: it is removed */
+    size_t percent;
+} LOSSES[] = {
+    { damage_log, 0 }, { damage_log, 50 }, { cut_log, 50 }, { cut_log, 0 }, { NULL, 0 }
+};
 
-static void damage_middle(void)
+static void lose(const struct loss *loss)
 {
-    damage_log(left.files[1].len / 2);
+    if (loss->damage)
+        loss->damage(left.files[1].len * loss->percent / 100);
+    else
+        ck_assert_int_eq(unlink(log_path()), 0);
 }
-
-static void cut_middle(void)
-{
-    cut_log(left.files[1].len / 2);
-}
-
-static void cut_all(void)
-{
-    cut_log(0);
-}
-
-static void remove_log(void)
-{
-    ck_assert_int_eq(unlink(log_path()), 0);
-}
-
-static void (*const LOSSES[])(void) = { damage_first, damage_middle, cut_middle, cut_all,
-                                        remove_log };
 
 TEST(what_a_killed_process_has_left_is_whole)
 {
@@ -158,17 +110,21 @@ TEST(what_a_killed_process_has_left_is_whole)
 
 TEST_EACH(a_log_that_has_lost_writes_is_refused_and_left, LOSSES)
 {
-    LOSSES[_i]();
-    struct bytes before = { 0 };
+    lose(&LOSSES[_i]);
+    struct kv_bytes before = { 0 };
     if (access(log_path(), F_OK) == 0)
-        before = read_bytes(log_path());
+        before = kv_fixture_read_file(&fixture, log_path());
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(try_open(), -ERROR_INVALID);
-        ck_said(arena_printf(fixture.arena, "store '%s' has lost writes", fixture.options.path));
-        ck_said(arena_printf(fixture.arena, "%d was acknowledged", (int)left.revision));
-        ck_said("'store.db-wal' is damaged or gone");
-        ck_said("Restore a backup, or run 'propeller-standalone serve' without --strict-store");
-        struct bytes after = read_bytes(log_path());
+        kv_fixture_said(&fixture, arena_printf(fixture.arena, "store '%s' has lost writes",
+                                               fixture.options.path));
+        kv_fixture_said(&fixture,
+                        arena_printf(fixture.arena, "%d was acknowledged", (int)left.revision));
+        kv_fixture_said(&fixture, "'store.db-wal' is damaged or gone");
+        kv_fixture_said(
+            &fixture,
+            "Restore a backup, or run 'propeller-standalone serve' without --strict-store");
+        struct kv_bytes after = kv_fixture_read_file(&fixture, log_path());
         ck_assert_uint_eq(after.len, before.len);
         if (before.len)
             ck_assert_mem_eq(after.bytes, before.bytes, before.len);
@@ -181,7 +137,7 @@ TEST_EACH(a_store_that_lost_writes_goes_on_above_them_and_says_so, LOSSES)
     const char *said;
 
     fixture.options.goes_on = true;
-    LOSSES[_i]();
+    lose(&LOSSES[_i]);
     capture_start(2);
     kv_fixture_open(&fixture);
     said = capture_text(fixture.arena);
@@ -208,36 +164,26 @@ TEST_EACH(a_store_that_lost_writes_goes_on_above_them_and_says_so, LOSSES)
     ck_assert_uint_eq(kv_loss(fixture.kv).found, 0);
 }
 
-static void damage_rows(void)
-{
-    sqlite3 *db = NULL;
-
-    ck_assert_int_eq(sqlite3_open(fixture.options.path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db, "UPDATE history SET text = text || ' '", NULL, NULL, NULL),
-                     SQLITE_OK);
-    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
-}
-
 TEST(a_damaged_store_is_refused_also_by_who_goes_on)
 {
     fixture.options.goes_on = true;
-    cut_all();
-    write_bytes(fixture.options.path, "", 0);
+    cut_log(0);
+    kv_fixture_write_file(fixture.options.path, "", 0);
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
-    ck_said("has lost its content");
+    kv_fixture_said(&fixture, "has lost its content");
     put_back();
     kv_fixture_open(&fixture);
     kv_fixture_close(&fixture); /* the file has all of the log */
-    damage_rows();
+    kv_fixture_execute(&fixture, "UPDATE history SET text = text || ' '");
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
-    ck_said("cannot be used and was left as it is");
+    kv_fixture_said(&fixture, "cannot be used and was left as it is");
 }
 
 TEST_EACH(without_the_lock_file_it_goes_on_above_what_is_lost, LOSSES)
 {
     struct kv_watch *watch = NULL;
 
-    LOSSES[_i]();
+    lose(&LOSSES[_i]);
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
     ck_assert_int_eq(unlink(kv_fixture_file(&fixture, "-lock")), 0);
     kv_fixture_open(&fixture);
@@ -281,9 +227,9 @@ TEST(an_older_copy_of_the_file_is_refused)
     kv_fixture_open(&fixture);
     kv_fixture_put(&fixture, "/later", "x", 0);
     kv_fixture_close(&fixture);
-    write_bytes(fixture.options.path, left.files[0].bytes, left.files[0].len);
+    kv_fixture_write_file(fixture.options.path, left.files[0].bytes, left.files[0].len);
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
-    ck_said("has lost writes");
+    kv_fixture_said(&fixture, "has lost writes");
 }
 
 /* It does not know what was acknowledged, and learns it. */
@@ -291,19 +237,19 @@ TEST(a_store_of_an_earlier_version_starts)
 {
     const char *lock = kv_fixture_file(&fixture, "-lock");
 
-    write_bytes(lock, "made\n", 5);
+    kv_fixture_write_file(lock, "made\n", 5);
     kv_fixture_open(&fixture);
     ck_assert_uint_eq(kv_revision(fixture.kv), left.revision);
     kv_fixture_close(&fixture);
-    ck_assert_uint_eq(read_bytes(lock).len, left.files[2].len);
-    write_bytes(fixture.options.path, left.files[0].bytes, left.files[0].len);
+    ck_assert_uint_eq(kv_fixture_read_file(&fixture, lock).len, left.files[2].len);
+    kv_fixture_write_file(fixture.options.path, left.files[0].bytes, left.files[0].len);
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
 }
 
 TEST_TIMES(a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 2)
 {
     const char *lock = kv_fixture_file(&fixture, "-lock");
-    struct bytes text = read_bytes(lock);
+    struct kv_bytes text = kv_fixture_read_file(&fixture, lock);
     size_t damaged = 0;
 
     for (size_t at = 0; at <= text.len; at++) {
@@ -312,7 +258,7 @@ TEST_TIMES(a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 2)
             ck_assert_int_eq(truncate(lock, (off_t)at), 0);
         } else if (at < text.len) {
             text.bytes[at] ^= 1;
-            write_bytes(lock, text.bytes, text.len);
+            kv_fixture_write_file(lock, text.bytes, text.len);
             text.bytes[at] ^= 1;
         }
         capture_start(2);
@@ -322,7 +268,7 @@ TEST_TIMES(a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 2)
         uint64_t revision = kv_revision(fixture.kv);
         if (revision != left.revision) {
             ck_assert_uint_ge(revision, left.revision + STEP);
-            ck_assert_ptr_nonnull(strstr(said, "they go on above all"));
+            ck_assert_ptr_nonnull(strstr(said, "go on above all that it can have given"));
             damaged++;
         }
         ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
@@ -341,12 +287,12 @@ TEST(a_backup_with_the_log_of_before_is_refused_and_told_about_the_log)
     kv_fixture_open(&fixture);
     ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), 0);
     kv_fixture_close(&fixture);
-    struct bytes file = read_bytes(backup);
+    struct kv_bytes file = kv_fixture_read_file(&fixture, backup);
     put_back();
-    write_bytes(fixture.options.path, file.bytes, file.len);
+    kv_fixture_write_file(fixture.options.path, file.bytes, file.len);
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
-    ck_said("restore a backup and remove 'store.db-wal', the log of before");
-    remove_log();
+    kv_fixture_said(&fixture, "restore a backup and remove 'store.db-wal', the log of before");
+    ck_assert_int_eq(unlink(log_path()), 0);
     kv_fixture_open(&fixture);
     ck_assert_uint_gt(kv_revision(fixture.kv), left.revision);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);

@@ -3,10 +3,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "common/base/str.h"
 #include "common/tests/random.h"
 #include "common/tests/suite.h"
 #include "standalone/tests/kv_fixture.h"
-#include "standalone/tests/kv_model.h"
 
 static const char *const KEYS[] = { "/a/1", "/a/2", "/a/3", "/a/4", "/b/1", "/b/2", "/b/3", "/c" };
 static const char *const PREFIXES[] = { "/", "/a/", "/b/", "/c", "/a/3", "" };
@@ -25,6 +25,104 @@ static void end(void)
 
 TEST_GROUP("model", begin, end);
 
+/* --- the model --- */
+
+/* Of each revision the write, and nothing of what is compacted. */
+struct model_write {
+    const char *key;  /* NULL: no such revision */
+    const char *text; /* NULL: deleted */
+};
+
+struct model {
+    struct model_write *writes; /* by revision */
+    uint64_t head;
+};
+
+static struct model *model_create(struct arena *arena, size_t max_writes)
+{
+    struct model *model = arena_new(arena, struct model);
+
+    model->writes = arena_array(arena, struct model_write, max_writes + 2);
+    model->head = 1;
+    return model;
+}
+
+static void model_set(struct model *model, uint64_t revision, const char *key, const char *text)
+{
+    ck_assert_uint_gt(revision, 1);
+    ck_assert_ptr_null(model->writes[revision].key); /* a revision is given once */
+    model->writes[revision] = (struct model_write){ .key = key, .text = text };
+    if (revision > model->head)
+        model->head = revision;
+}
+
+static uint64_t model_find(const struct model *model, const char *key, uint64_t revision)
+{
+    for (; revision > 1; revision--) {
+        const struct model_write *write = &model->writes[revision];
+        if (str_equal(write->key, key))
+            return write->text ? revision : 0;
+    }
+    return 0;
+}
+
+static uint64_t model_next(const struct model *model, const char *prefix, uint64_t revision)
+{
+    while (++revision <= model->head) {
+        if (str_has_prefix(model->writes[revision].key, prefix))
+            return revision;
+    }
+    return 0;
+}
+
+static void model_check_value(const struct model *model, const struct kv_value *value,
+                              uint64_t revision)
+{
+    const struct model_write *write = &model->writes[revision];
+
+    ck_assert_uint_eq(value->revision, revision);
+    ck_assert_str_eq(value->key, write->key);
+    ck_assert_str_eq(value->text, write->text);
+}
+
+static void model_check_event(const struct model *model, const struct kv_event *event,
+                              uint64_t revision)
+{
+    const struct model_write *write = &model->writes[revision];
+    uint64_t previous = model_find(model, write->key, revision - 1);
+
+    ck_assert_uint_eq(event->value.revision, revision);
+    ck_assert_int_eq(event->type, write->text ? KV_PUT : KV_DELETE);
+    if (write->text)
+        model_check_value(model, &event->value, revision);
+    else
+        ck_assert_str_eq(event->value.key, write->key);
+    ck_assert_uint_eq(event->previous.revision, previous);
+    if (previous)
+        model_check_value(model, &event->previous, previous);
+}
+
+static void model_check_list(const struct model *model, struct kv *kv, const char *prefix,
+                             uint64_t revision)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct kv_range range = { .prefix = prefix, .revision = revision };
+    struct kv_page page;
+    struct error err;
+    size_t len = 0;
+    int r = kv_list(kv, arena, &range, &page, &err);
+
+    ck_assert_msg(r == 0, "list '%s': %s", prefix, err.message);
+    for (size_t i = 0; i < ARRAY_LEN(KEYS); i++) {
+        uint64_t found = model_find(model, KEYS[i], revision);
+        if (!found || !str_has_prefix(KEYS[i], prefix))
+            continue;
+        ck_assert_uint_lt(len, page.len);
+        model_check_value(model, &page.items[len++], found);
+    }
+    ck_assert_uint_eq(page.len, len);
+}
+
 /* --- one thread, random operations --- */
 
 #define STEPS 1000
@@ -37,7 +135,7 @@ struct followed {
 };
 
 struct player {
-    struct kv_model *model;
+    struct model *model;
     uint64_t random;
     struct followed followed[WATCHES];
 };
@@ -74,9 +172,9 @@ static int expected_outcome(uint64_t expected, uint64_t present, bool is_put)
 
 static void play_write(struct player *player)
 {
-    struct kv_model *model = player->model;
+    struct model *model = player->model;
     const char *key = KEYS[pick(player, ARRAY_LEN(KEYS))];
-    uint64_t present = kv_model_find(model, key, model->head);
+    uint64_t present = model_find(model, key, model->head);
     uint64_t expected = pick_expected(player, present), revision = 0;
     const char *text = NULL;
     int r;
@@ -92,7 +190,7 @@ static void play_write(struct player *player)
     if (r < 0)
         return;
     ck_assert_uint_eq(revision, model->head + 1);
-    kv_model_set(model, revision, key, text);
+    model_set(model, revision, key, text);
 }
 
 /* Compaction goes on while it is read: a revision that was there may be gone, none comes back. */
@@ -110,10 +208,10 @@ static void play_read(struct player *player)
         return;
     }
     ck_assert_uint_ge(revision, compacted);
-    uint64_t found = kv_model_find(player->model, key, revision);
+    uint64_t found = model_find(player->model, key, revision);
     ck_assert_int_eq(r, found ? 0 : -ERROR_NOT_FOUND);
     if (found)
-        kv_model_check_value(player->model, &value, found);
+        model_check_value(player->model, &value, found);
 }
 
 static void play_list(struct player *player)
@@ -121,8 +219,8 @@ static void play_list(struct player *player)
     uint64_t head = player->model->head;
     uint64_t revision = head - (head > 20 ? pick(player, 20) : 0);
 
-    kv_model_check_list(player->model, fixture.kv, PREFIXES[pick(player, ARRAY_LEN(PREFIXES))],
-                        revision, KEYS, ARRAY_LEN(KEYS));
+    model_check_list(player->model, fixture.kv, PREFIXES[pick(player, ARRAY_LEN(PREFIXES))],
+                     revision);
 }
 
 static void play_open(struct player *player)
@@ -147,7 +245,7 @@ static void play_watch(struct player *player)
 
     while (followed->watch && steps--) {
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-        uint64_t next = kv_model_next(player->model, followed->prefix, followed->cursor);
+        uint64_t next = model_next(player->model, followed->prefix, followed->cursor);
         struct kv_event event;
         int r = kv_watch_next(followed->watch, arena, &event, &fixture.err);
         if (r == -ERROR_GONE) {
@@ -160,10 +258,10 @@ static void play_watch(struct player *player)
         followed->cursor = next ? next : player->model->head;
         uint64_t progress = kv_watch_progress(followed->watch);
         ck_assert_uint_ge(progress, followed->cursor);
-        next = kv_model_next(player->model, followed->prefix, followed->cursor);
+        next = model_next(player->model, followed->prefix, followed->cursor);
         ck_assert(!next || progress < next);
         if (r > 0)
-            kv_model_check_event(player->model, &event, followed->cursor);
+            model_check_event(player->model, &event, followed->cursor);
     }
 }
 
@@ -179,7 +277,7 @@ static void reopen(struct player *player)
 
 TEST_TIMES(the_store_agrees_with_a_model_through_random_operations, 6)
 {
-    struct player player = { .model = kv_model_create(fixture.arena, STEPS),
+    struct player player = { .model = model_create(fixture.arena, STEPS),
                              .random = 0x9e3779b97f4a7c15u + (uint64_t)_i };
 
     fixture.options.history_revisions = _i % 2 ? 60 : 0;
@@ -294,23 +392,23 @@ static void *follow(void *ctx)
     return NULL;
 }
 
-static void check_follower(const struct kv_model *model, const struct follower *follower)
+static void check_follower(const struct model *model, const struct follower *follower)
 {
     uint64_t revision = follower->after;
 
     for (size_t i = 0; i < follower->len; i++) {
-        revision = kv_model_next(model, follower->prefix, revision);
+        revision = model_next(model, follower->prefix, revision);
         ck_assert_uint_ne(revision, 0);
-        kv_model_check_event(model, &follower->events[i], revision);
+        model_check_event(model, &follower->events[i], revision);
     }
-    ck_assert_uint_eq(kv_model_next(model, follower->prefix, revision), 0);
+    ck_assert_uint_eq(model_next(model, follower->prefix, revision), 0);
 }
 
 TEST_TIMES(writers_at_once_make_one_history_that_watches_and_reads_agree_on, 4)
 {
     static struct writer writers[WRITERS];
     static struct follower followers[FOLLOWERS];
-    struct kv_model *model = kv_model_create(fixture.arena, WRITERS * WRITES);
+    struct model *model = model_create(fixture.arena, WRITERS * WRITES);
 
     kv_fixture_open(&fixture);
     for (size_t i = 0; i < FOLLOWERS; i++) {
@@ -328,7 +426,7 @@ TEST_TIMES(writers_at_once_make_one_history_that_watches_and_reads_agree_on, 4)
             const struct written *written = &writers[i].written[n];
             if (n)
                 ck_assert_uint_gt(written->revision, writers[i].written[n - 1].revision);
-            kv_model_set(model, written->revision, written->key, written->text);
+            model_set(model, written->revision, written->key, written->text);
         }
     }
     ck_assert_uint_eq(model->head, WRITERS * WRITES + 1); /* none is missing */
@@ -340,7 +438,7 @@ TEST_TIMES(writers_at_once_make_one_history_that_watches_and_reads_agree_on, 4)
         arena_destroy(followers[i].arena);
     }
     for (uint64_t revision = 1; revision <= model->head; revision += 13)
-        kv_model_check_list(model, fixture.kv, "/", revision, KEYS, ARRAY_LEN(KEYS));
+        model_check_list(model, fixture.kv, "/", revision);
     for (size_t i = 0; i < WRITERS; i++)
         arena_destroy(writers[i].arena);
 }

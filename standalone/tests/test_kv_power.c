@@ -1,16 +1,17 @@
 /* Power that goes at any moment: between any two writes and syncs of the files. */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/alloc.h"
+#include "common/base/str.h"
 #include "common/tests/power.h"
 #include "common/tests/random.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "standalone/tests/fault_vfs.h"
 #include "standalone/tests/kv_fixture.h"
-#include "standalone/tests/kv_oracle.h"
 
 #define WRITERS 8
 #define WRITES 150
@@ -20,15 +21,112 @@
 
 static struct kv_fixture fixture;
 
+/* --- numbered writes --- */
+
+/* Writes of a key are numbered. After a crash the last acknowledged one must be there, or one that was begun after it,
+ * with all of its text. */
+struct known {
+    uint64_t n;        /* of the last write that is known to be there; 0: none */
+    uint64_t revision; /* its own; 0: it was not told */
+    uint64_t asked;    /* the last one that was begun */
+};
+
+/* Every seventh write is a deletion, every fiftieth takes several pages. */
+static bool deletes(uint64_t n)
+{
+    return n % 7 == 3;
+}
+
+/* Says which one it is, and is not right when a part is missing. */
+static const char *text_of(struct arena *arena, size_t key, uint64_t n)
+{
+    uint64_t random = 1 + n * 1000 + key;
+    size_t len = random_below(&random, n % 50 == 0 ? 40000 : 400);
+    char *text = arena_printf(arena, "%zu %" PRIu64 " %0*d", key, n, (int)len + 1, 0);
+    size_t end = strlen(text);
+
+    for (size_t i = end - len; i < end; i++)
+        text[i] = (char)('a' + (i * i + n) % 26);
+    return text;
+}
+
+static const char *name_of(struct arena *arena, size_t key)
+{
+    return arena_printf(arena, "/registry/tasks/%02zu", key);
+}
+
+/* 0 with revision 0: there was nothing to delete. */
+static int write_one(struct kv *kv, size_t key, uint64_t n, uint64_t *ret_revision,
+                     struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *name = name_of(arena, key);
+
+    *ret_revision = 0;
+    if (!deletes(n)) {
+        const char *text = text_of(arena, key, n);
+        return kv_put(kv, name, text, strlen(text), KV_ANY, ret_revision, err);
+    }
+    int r = kv_delete(kv, name, KV_ANY, ret_revision, err);
+    return r == -ERROR_NOT_FOUND ? 0 : r;
+}
+
+/* Which one it is, from the last acknowledged write to the last that was begun; 0: none of them. */
+static uint64_t find_write(struct arena *arena, const struct kv_value *value, size_t key,
+                           const struct known *known)
+{
+    const char *blank = strchr(value->text, ' ');
+    uint64_t n = blank ? strtoull(blank, NULL, 10) : 0;
+    bool is_one = n >= known->n && n <= known->asked && !deletes(n) &&
+                  str_equal(value->text, text_of(arena, key, n));
+
+    return is_one ? n : 0;
+}
+
+static uint64_t find_deletion(const struct known *known)
+{
+    for (uint64_t n = known->n; n <= known->asked; n++) {
+        if (n == 0 || deletes(n))
+            return n;
+    }
+    ck_assert_msg(false, "write %" PRIu64 " is lost", known->n);
+    return 0;
+}
+
+/* Fails unless the key holds what it must; then *known is what it holds. */
+static void check_key(struct kv *kv, size_t key, struct known *known)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct kv_value value;
+    struct error err;
+    int r = kv_get(kv, arena, name_of(arena, key), 0, &value, &err);
+
+    if (r == -ERROR_NOT_FOUND) {
+        known->n = find_deletion(known);
+        known->revision = 0;
+        return;
+    }
+    ck_assert_msg(r == 0, "%s", err.message);
+    uint64_t n = find_write(arena, &value, key, known);
+    ck_assert_msg(n != 0, "'%s' holds none of the writes %" PRIu64 " to %" PRIu64 ": %.40s",
+                  value.key, known->n, known->asked, value.text);
+    if (n == known->n && known->revision)
+        ck_assert_uint_eq(value.revision, known->revision);
+    known->n = n;
+    known->revision = value.revision;
+}
+
+/* --- power --- */
+
 /* What was acknowledged when the power went, and what had been begun. */
 struct loss {
     const char *path;
-    struct kv_known known[WRITERS];
+    struct known known[WRITERS];
 };
 
 struct scene {
     pthread_mutex_t lock;
-    struct kv_known known[WRITERS];
+    struct known known[WRITERS];
     const char *folder;
     struct loss losses[LOSSES];
     size_t len;
@@ -54,7 +152,7 @@ static void end(void)
 
 TEST_GROUP("power", begin, end);
 
-static void copy_known(struct kv_known *ret)
+static void copy_known(struct known *ret)
 {
     (void)pthread_mutex_lock(&scene.lock);
     memcpy(ret, scene.known, sizeof(scene.known));
@@ -65,24 +163,15 @@ static void copy_known(struct kv_known *ret)
  * with nothing, so the disk may have all of it. */
 static void keep_mark(const char *to_path)
 {
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    char text[256];
-    FILE *from = fopen(arena_printf(arena, "%s-lock", fixture.options.path), "re");
-    FILE *to = fopen(arena_printf(arena, "%s-lock", to_path), "we");
+    struct kv_bytes mark = kv_fixture_read_file(&fixture, kv_fixture_file(&fixture, "-lock"));
 
-    ck_assert_ptr_nonnull(from);
-    ck_assert_ptr_nonnull(to);
-    size_t len = fread(text, 1, sizeof(text), from);
-    ck_assert_uint_lt(len, sizeof(text));
-    ck_assert_uint_eq(fwrite(text, 1, len, to), len);
-    ck_assert_int_eq(fclose(from), 0);
-    ck_assert_int_eq(fclose(to), 0);
+    kv_fixture_write_file(arena_printf(fixture.arena, "%s-lock", to_path), mark.bytes, mark.len);
 }
 
 /* On the store's writing thread, which acknowledges nothing meanwhile. */
 static void lose_power_sometimes(void *ctx)
 {
-    struct kv_known later[WRITERS];
+    struct known later[WRITERS];
     (void)ctx;
 
     if (scene.len == LOSSES || random_below(&scene.random, EVERY))
@@ -98,7 +187,7 @@ static void lose_power_sometimes(void *ctx)
 
 static void *write_some(void *ctx)
 {
-    size_t key = (size_t)((struct kv_known *)ctx - scene.known);
+    size_t key = (size_t)((struct known *)ctx - scene.known);
 
     for (uint64_t n = 1; n <= WRITES; n++) {
         uint64_t revision;
@@ -106,7 +195,7 @@ static void *write_some(void *ctx)
         (void)pthread_mutex_lock(&scene.lock);
         scene.known[key].asked = n;
         (void)pthread_mutex_unlock(&scene.lock);
-        int r = kv_oracle_write(fixture.kv, key, n, &revision, &err);
+        int r = write_one(fixture.kv, key, n, &revision, &err);
         ck_assert_msg(r == 0, "%s", err.message);
         (void)pthread_mutex_lock(&scene.lock);
         scene.known[key].n = n;
@@ -127,7 +216,7 @@ static void check_loss(struct loss *loss)
     for (size_t key = 0; key < WRITERS; key++) {
         uint64_t revision = loss->known[key].revision;
         ck_assert_uint_ge(kv_revision(kv), revision);
-        kv_oracle_check(kv, key, &loss->known[key]);
+        check_key(kv, key, &loss->known[key]);
     }
     ck_assert_int_eq(kv_put(kv, "/after", "x", 1, 0, NULL, &err), 0);
 }

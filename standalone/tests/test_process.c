@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 
+#include "common/base/file.h"
 #include "common/base/str.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
@@ -168,8 +169,8 @@ TEST(a_file_without_its_last_newline_is_added_to)
     struct users *users;
     struct error err;
 
-    ck_assert_int_eq(data_dir_write(init_arena, init_path_of("users"),
-                                    arena_strndup(init_arena, text, strlen(text) - 1), &err),
+    ck_assert_int_eq(file_replace(init_path_of("users"),
+                                  arena_strndup(init_arena, text, strlen(text) - 1), &err),
                      0);
     (void)add(arena_strdup(init_arena, "eve"));
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
@@ -253,7 +254,7 @@ TEST(a_kubeconfig_of_no_use_is_not_ready_to_serve)
 
     init_settings.data_dir = arena_printf(init_arena, "%s-2", init_settings.data_dir);
     ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
-    ck_assert_int_eq(data_dir_write(init_arena, init_path_of("admin.kubeconfig"), own, &err), 0);
+    ck_assert_int_eq(file_replace(init_path_of("admin.kubeconfig"), own, &err), 0);
     ck_assert_int_eq(init_run(init_arena, &init_settings, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message,
                      arena_printf(init_arena,
@@ -262,10 +263,10 @@ TEST(a_kubeconfig_of_no_use_is_not_ready_to_serve)
                                   init_path_of("admin.kubeconfig")));
     ck_assert_int_eq(unlink(init_path_of("admin.kubeconfig")), 0);
     ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
-    ck_assert_int_eq(data_dir_write(init_arena, init_path_of("users"),
-                                    "eve view 0123456789abcdef0123456789abcdef0123456789abcdef"
-                                    "0123456789abcdef\n",
-                                    &err),
+    ck_assert_int_eq(file_replace(init_path_of("users"),
+                                  "eve view 0123456789abcdef0123456789abcdef0123456789abcdef"
+                                  "0123456789abcdef\n",
+                                  &err),
                      0);
     ck_assert_int_eq(init_check_kubeconfig(init_arena, &init_settings, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message,
