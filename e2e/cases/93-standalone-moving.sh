@@ -173,7 +173,7 @@ expect_match "imported while it runs" '^created [0-9]+, unchanged 0, refused 0$'
 waits() { [[ -n $(sn get task "$1" -o 'jsonpath={.status.conditions[?(@.type=="Scheduled")].reason}') ]]; }
 for task in first pipeline-fetch; do wait_for 60 "the controller to look at $task" waits "$task"; done
 expect_match "a finished Task, never tried" '^completed 42 0?$' "$(sn get task addition -o 'jsonpath={.status.phase} {.status.results} {.status.attempt}')"
-expect_eq "suspended" "" "$(sn get task addition -o 'jsonpath={.spec.suspend}{.metadata.annotations}')"
+expect_eq "nothing is left of the import" "" "$(sn get task addition -o 'jsonpath={.spec.suspend}{.metadata.annotations}')"
 expect_eq "a finished job" Completed "$(sn get propellerjob diamond -o 'jsonpath={.status.phase}')"
 expect_eq "Tasks of a finished job" "" "$(sn get tasks -o name | grep /diamond- || true)"
 expect_eq "children of a running job are not exported" "" \

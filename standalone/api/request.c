@@ -136,6 +136,7 @@ static const struct {
     { "fieldManager", QUERY_TEXT, offsetof(struct query, field_manager) },
     { "fieldValidation", QUERY_TEXT, offsetof(struct query, field_validation) },
     { "force", QUERY_BOOL, offsetof(struct query, force) },
+    { "propellerKeepStatus", QUERY_BOOL, offsetof(struct query, keep_status) },
     { "propagationPolicy", QUERY_TEXT, offsetof(struct query, propagation_policy) },
     { "orphanDependents", QUERY_TEXT, offsetof(struct query, orphan_dependents) },
     { "includeObject", QUERY_TEXT, offsetof(struct query, include_object) },

@@ -298,7 +298,7 @@ static void write_prepare_create(struct write *write)
     json_set_string(metadata, "uid", uuid_random(uid));
     json_set_string(metadata, "creationTimestamp",
                     rfc3339_format(clock_wall_us(call->api->clock), now));
-    if (call->resource->has_status && call->resource->custom)
+    if (call->resource->has_status && call->resource->custom && !call->query.keep_status)
         json_remove(write->object, "status");
 }
 

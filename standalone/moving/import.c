@@ -4,15 +4,12 @@
 #include <string.h>
 
 #include "common/base/str.h"
-#include "common/json/jsonpatch.h"
 #include "common/json/yaml.h"
 #include "common/kube/path.h"
 #include "common/kube/status.h"
 
 #define MAX_PATH 2048
 #define QUERY "?fieldManager=propeller-import&fieldValidation=Strict"
-/* Somebody changes it at the same time: the store's own tries come on top. */
-#define MAX_TRIES 3
 
 /* One object on its way into a server. */
 struct import_object {
@@ -20,11 +17,8 @@ struct import_object {
     struct arena *arena;
     const struct resource *resource;
     const char *ns, *name;
-    const cJSON *manifest; /* without status */
-    const cJSON *status;   /* of one that has finished; NULL: none */
+    const cJSON *manifest; /* with the status of one that has finished */
 };
-
-enum import_outcome { IMPORT_CREATED, IMPORT_UNCHANGED, IMPORT_REFUSED, IMPORT_OUTCOMES };
 
 struct answer {
     int status;
@@ -89,29 +83,6 @@ static bool is_reason(const struct answer *answer, const char *reason)
 
 /* --- what is made --- */
 
-static bool can_be_suspended(const struct import_object *object)
-{
-    return !str_equal(object->resource->kind.kind, "TrainingRound");
-}
-
-/* What has finished waits for its status. */
-static const cJSON *first_form(const struct import_object *object)
-{
-    cJSON *copy = arena_own(object->arena, json_copy(object->manifest), json_free);
-    cJSON *metadata = (cJSON *)(uintptr_t)json_get(copy, "metadata");
-    cJSON *spec = (cJSON *)(uintptr_t)json_get(copy, "spec");
-    cJSON *annotations = (cJSON *)(uintptr_t)json_get(metadata, "annotations");
-
-    if (!object->status)
-        return object->manifest;
-    if (!cJSON_IsObject(annotations))
-        annotations = json_set_object(metadata, "annotations");
-    json_set_string(annotations, IMPORT_ANNOTATION, "true");
-    if (can_be_suspended(object) && cJSON_IsObject(spec))
-        json_set_bool(spec, "suspend", true);
-    return copy;
-}
-
 static int make_namespace(const struct import_object *object, struct answer *ret, struct error *err)
 {
     static const struct kube_kind NAMESPACE = {
@@ -128,11 +99,11 @@ static int make_namespace(const struct import_object *object, struct answer *ret
 
 static int create(const struct import_object *object, struct answer *ret, struct error *err)
 {
-    const char *path = path_of(object, &object->resource->kind, NULL, QUERY);
-    const cJSON *body = first_form(object);
+    const char *path =
+        path_of(object, &object->resource->kind, NULL, QUERY "&propellerKeepStatus=true");
     struct answer made;
 
-    int r = ask(object, "POST", path, "application/json", body, ret, err);
+    int r = ask(object, "POST", path, "application/json", object->manifest, ret, err);
     if (r < 0 || ret->status != 404 ||
         !str_equal(json_string(json_path(ret->body, "details", "kind", NULL), ""), "namespaces"))
         return r;
@@ -143,76 +114,7 @@ static int create(const struct import_object *object, struct answer *ret, struct
         *ret = made;
         return 0;
     }
-    return ask(object, "POST", path, "application/json", body, ret, err);
-}
-
-/* --- what had finished --- */
-
-static void operation(cJSON *patch, const char *op, const char *path, cJSON *value)
-{
-    cJSON *item = json_add_object(patch);
-
-    json_set_string(item, "op", op);
-    json_set_string(item, "path", path);
-    if (value)
-        json_set(item, "value", value);
-}
-
-/* live: as it was made. The generation that the status is for is the one after the resuming. */
-static const cJSON *status_patch(const struct import_object *object, const cJSON *live,
-                                 bool resumes)
-{
-    cJSON *patch = json_array(object->arena);
-    cJSON *status = json_copy(object->status);
-    int64_t generation = json_int(json_path(live, "metadata", "generation", NULL), 1);
-
-    json_set_int(status, "observedGeneration", generation + (resumes ? 1 : 0));
-    operation(patch, "add", "/status", status);
-    return patch;
-}
-
-static const cJSON *resume_patch(const struct import_object *object, bool resumes)
-{
-    const cJSON *suspend = json_path(object->manifest, "spec", "suspend", NULL);
-    cJSON *patch = json_array(object->arena);
-
-    operation(patch, "remove",
-              arena_printf(object->arena, "/metadata/annotations/%s",
-                           json_pointer_escape(object->arena, IMPORT_ANNOTATION)),
-              NULL);
-    if (resumes && suspend)
-        operation(patch, "replace", "/spec/suspend", json_copy(suspend));
-    else if (resumes)
-        operation(patch, "remove", "/spec/suspend", NULL);
-    return patch;
-}
-
-static int change(const struct import_object *object, const char *rest, const cJSON *patch,
-                  const char **ret_why, struct error *err)
-{
-    const char *path = path_of(object, &object->resource->kind, object->name, rest);
-    struct answer answer = { .status = 409 };
-
-    for (int i = 0; i < MAX_TRIES && answer.status == 409; i++) {
-        int r = ask(object, "PATCH", path, "application/json-patch+json", patch, &answer, err);
-        if (r < 0)
-            return r;
-    }
-    if (answer.status != 200)
-        *ret_why = message_of(object, &answer);
-    return 0;
-}
-
-static int finish(const struct import_object *object, const cJSON *live, const char **ret_why,
-                  struct error *err)
-{
-    bool resumes = can_be_suspended(object) &&
-                   !json_bool(json_path(object->manifest, "spec", "suspend", NULL), false);
-
-    int r = change(object, "/status" QUERY, status_patch(object, live, resumes), ret_why, err);
-    if (r < 0 || *ret_why)
-        return r;
-    return change(object, QUERY, resume_patch(object, resumes), ret_why, err);
+    return ask(object, "POST", path, "application/json", object->manifest, ret, err);
 }
 
 /* --- what is there already --- */
@@ -228,6 +130,7 @@ static int compare(const struct import_object *object, const cJSON *live, const 
 {
     const struct kube_kind *kind = &object->resource->kind;
     cJSON *body = arena_own(object->arena, json_copy(object->manifest), json_free);
+    const cJSON *status = json_get(object->manifest, "status");
     struct answer answer;
 
     json_set_copy((cJSON *)(uintptr_t)json_get(body, "metadata"), "resourceVersion",
@@ -246,9 +149,9 @@ static int compare(const struct import_object *object, const cJSON *live, const 
     cJSON *there = manifest_of(object->arena, kind, live, false);
     cJSON *wanted = manifest_of(object->arena, kind, answer.body, false);
 
-    if (object->status) {
+    if (status) {
         set_phase(there, json_get(live, "status"));
-        set_phase(wanted, object->status);
+        set_phase(wanted, status);
     }
     const char *path = manifest_difference(object->arena, wanted, there);
     if (path)
@@ -256,8 +159,7 @@ static int compare(const struct import_object *object, const cJSON *live, const 
     return 0;
 }
 
-static int meet(const struct import_object *object, enum import_outcome *ret, const char **ret_why,
-                struct error *err)
+static int meet(const struct import_object *object, const char **ret_why, struct error *err)
 {
     struct answer live;
 
@@ -265,54 +167,35 @@ static int meet(const struct import_object *object, enum import_outcome *ret, co
                 NULL, &live, err);
     if (r < 0)
         return r;
-    if (live.status != 200) {
-        *ret_why = message_of(object, &live);
-        return 0;
-    }
-    if (object->status &&
-        json_path(live.body, "metadata", "annotations", IMPORT_ANNOTATION, NULL)) {
-        *ret = IMPORT_CREATED; /* by an import that was interrupted here */
-        return finish(object, live.body, ret_why, err);
-    }
-    *ret = IMPORT_UNCHANGED;
-    if (json_path(live.body, "metadata", "deletionTimestamp", NULL)) {
-        *ret_why = "one of that name is being deleted";
-        return 0;
-    }
-    return compare(object, live.body, ret_why, err);
-}
-
-static int import_try(const struct import_object *object, enum import_outcome *ret,
-                      const char **ret_why, struct error *err)
-{
-    struct answer answer;
-
-    int r = create(object, &answer, err);
-    if (r < 0)
-        return r;
-    *ret = IMPORT_CREATED;
-    if (answer.status == 201)
-        return object->status ? finish(object, answer.body, ret_why, err) : 0;
-    if (answer.status == 409 && is_reason(&answer, "AlreadyExists"))
-        return meet(object, ret, ret_why, err);
-    *ret_why = message_of(object, &answer);
+    if (live.status == 200 && !json_path(live.body, "metadata", "deletionTimestamp", NULL))
+        return compare(object, live.body, ret_why, err);
+    *ret_why = live.status == 200 ? "one of that name is being deleted" : message_of(object, &live);
     return 0;
 }
 
-/* *ret_why, in the arena: of IMPORT_REFUSED. Errors: the server, not the object. */
-static int import_make(const struct import_object *object, enum import_outcome *ret,
-                       const char **ret_why, struct error *err)
+/* 1: it is made; 0: it was there, or *ret_why, in the arena, says why it is refused. Errors: the server, not the
+ * object. */
+static int import_make(const struct import_object *object, const char **ret_why, struct error *err)
 {
-    *ret_why = NULL;
-    if (!path_of(object, &object->resource->kind, object->name, ""))
-        *ret_why = "its name or namespace is too long";
-    else if (object->status && object->options->live && !can_be_suspended(object))
-        *ret_why = "a finished TrainingRound cannot be brought in while the server runs";
+    struct answer answer;
 
-    int r = *ret_why ? 0 : import_try(object, ret, ret_why, err);
-    if (r == 0 && *ret_why)
-        *ret = IMPORT_REFUSED;
-    return r;
+    if (!path_of(object, &object->resource->kind, object->name, "")) {
+        *ret_why = "its name or namespace is too long";
+        return 0;
+    }
+    int r = create(object, &answer, err);
+    if (r < 0)
+        return r;
+    if (answer.status == 201 && json_get(object->manifest, "status") &&
+        !json_get(answer.body, "status"))
+        *ret_why = "it was created, but a server of an earlier version dropped its status: delete "
+                   "it, restart the server and import it again";
+    if (answer.status == 201)
+        return *ret_why ? 0 : 1;
+    if (answer.status == 409 && is_reason(&answer, "AlreadyExists"))
+        return meet(object, ret_why, err);
+    *ret_why = message_of(object, &answer);
+    return 0;
 }
 
 struct import {
@@ -372,8 +255,7 @@ static int make(struct import *import, struct arena *arena, const struct resourc
 {
     cJSON *manifest = manifest_of(arena, &resource->kind, object, true);
     const cJSON *metadata = json_get(manifest, "metadata");
-    enum import_outcome outcome = IMPORT_REFUSED;
-    struct import_object made = {
+    const struct import_object made = {
         .options = import->options,
         .arena = arena,
         .resource = resource,
@@ -382,18 +264,14 @@ static int make(struct import *import, struct arena *arena, const struct resourc
         .manifest = manifest,
     };
 
-    if (json_get(manifest, "status"))
-        made.status = arena_own(
-            arena,
-            cJSON_DetachItemViaPointer(manifest, (cJSON *)(uintptr_t)json_get(manifest, "status")),
-            json_free);
-    int r = import_make(&made, &outcome, ret_why, err);
+    if (json_get(manifest, "status")) /* the generation of what is created */
+        json_set_int((cJSON *)(uintptr_t)json_get(manifest, "status"), "observedGeneration", 1);
+    int r = import_make(&made, ret_why, err);
     if (r < 0)
         return r;
-    if (outcome == IMPORT_CREATED && manifest_loses_owners(object))
-        import->counts.without_owners++;
-    import->counts.created += outcome == IMPORT_CREATED;
-    import->counts.unchanged += outcome == IMPORT_UNCHANGED;
+    import->counts.without_owners += r > 0 && manifest_loses_owners(object);
+    import->counts.created += r > 0;
+    import->counts.unchanged += r == 0 && !*ret_why;
     return 0;
 }
 

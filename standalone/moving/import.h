@@ -16,19 +16,15 @@
  * - An object that is there and the same stays: an import that was interrupted, or in which
  *   something was refused, is simply run again. A different one is refused; nothing is ever
  *   overwritten.
- * - A finished object is finished: it is made suspended and with the annotation below, gets its
- *   status, and is resumed, so that no controller runs it in between. Any other with a status
- *   begins again.
+ * - A finished object is finished: it is created with its status in one write, so that no controller
+ *   sees it without. Any other with a status begins again.
  * - A field that the kind does not know refuses the object; nothing is dropped in silence.
  */
-#define IMPORT_ANNOTATION "propeller.propeller.abstractmachines.fr/importing"
-
 struct import_options {
     http_roundtrip_fn *roundtrip; /* to the API */
     void *ctx;
     const struct resources *resources;
     const char *source; /* of messages: the file's name */
-    bool live;          /* controllers act on what is made */
     /* Told of each object that is refused: "FILE: document 2, line 7: Task default/a: …". */
     void (*refused)(void *ctx, const char *text);
     void *refused_ctx;

@@ -282,13 +282,3 @@ int data_dir_check_modes(struct arena *arena, const char *directory, struct erro
                  directory, NULL);
     return 0;
 }
-
-int data_dir_lock_users(const char *directory, int *ret, struct error *err)
-{
-    return file_set_lock(directory, ret, err);
-}
-
-void data_dir_unlock(int lock)
-{
-    file_set_unlock(lock);
-}

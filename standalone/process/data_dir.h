@@ -61,7 +61,3 @@ int data_dir_keep_certificates(struct arena *arena, const char *directory,
  * directory is refused. Files that are not there are fine.
  */
 int data_dir_check_modes(struct arena *arena, const char *directory, struct error *err) MUST_CHECK;
-/* One process at a time adds users: waits for the others. data_dir_unlock closes the lock in
- * *ret. */
-int data_dir_lock_users(const char *directory, int *ret, struct error *err) MUST_CHECK;
-void data_dir_unlock(int lock);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "certs/file_set.h"
 #include "certs/inspect.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
@@ -39,30 +40,38 @@ static const char *url_of(struct arena *arena, const struct standalone_settings 
                         address.port);
 }
 
+static void add_name(struct data_dir_names *names, const char *name)
+{
+    for (size_t i = 0; i < names->len; i++) {
+        if (str_equal(names->items[i], name))
+            return;
+    }
+    if (*name)
+        names->items[names->len++] = name;
+}
+
 int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
                            bool may_begin, struct error *err)
 {
+    static const char *const LOCAL[] = { "localhost", "127.0.0.1", "::1" };
     struct data_dir_names names = {
-        .items = arena_array(arena, const char *, settings->extra_names.len + 5),
+        .items = arena_array(arena, const char *, settings->extra_names.len + ARRAY_LEN(LOCAL) + 2),
     };
-    const char *host = arena_strdup(arena, address_of(settings).host);
     char own[64] = "";
 
-    names.items[names.len++] = "localhost";
-    names.items[names.len++] = "127.0.0.1";
-    names.items[names.len++] = "::1";
-    if (gethostname(own, sizeof(own) - 1) == 0 && cert_name_is_valid(own) &&
-        !str_equal(own, "localhost"))
-        names.items[names.len++] = arena_strdup(arena, own);
-    if (*host && !str_equal(host, "localhost") && !str_equal(host, "127.0.0.1") &&
-        !str_equal(host, "::1"))
-        names.items[names.len++] = host;
+    for (size_t i = 0; i < ARRAY_LEN(LOCAL); i++)
+        add_name(&names, LOCAL[i]);
+    if (gethostname(own, sizeof(own) - 1) == 0 && cert_name_is_valid(own))
+        add_name(&names, arena_strdup(arena, own));
+    add_name(&names, arena_strdup(arena, address_of(settings).host));
     for (size_t i = 0; i < settings->extra_names.len; i++) {
-        if (!cert_name_is_valid(settings->extra_names.items[i]))
+        const char *name = settings->extra_names.items[i];
+
+        if (!cert_name_is_valid(name))
             return error_set(err, ERROR_INVALID,
                              "--extra-name: '%.100s' is neither a host name nor an IP address",
-                             settings->extra_names.items[i]);
-        names.items[names.len++] = settings->extra_names.items[i];
+                             name);
+        add_name(&names, name);
     }
     return data_dir_keep_certificates(arena, settings->data_dir, &names, may_begin, &CLOCK_SYSTEM,
                                       err);
@@ -78,14 +87,6 @@ static int read_server(struct arena *arena, const struct standalone_settings *se
     if (r == 0)
         *ret = arena_strdup(arena, kube_config_server(config));
     return r;
-}
-
-bool init_finds_server(struct arena *arena, const struct standalone_settings *settings,
-                       const char **ret)
-{
-    struct error err = { 0 };
-
-    return read_server(arena, settings, ret, &err) != 0 || str_equal(*ret, url_of(arena, settings));
 }
 
 static bool is_there(struct arena *arena, const struct standalone_settings *settings,
@@ -120,85 +121,6 @@ static int read_users(struct arena *arena, const struct standalone_settings *set
         return error_wrap(err, "'%s'", path);
     users_unref(users);
     return 0;
-}
-
-static bool trusts(struct arena *arena, const char *trusted, const char *ca)
-{
-    struct cert_list list = { .len = 0 };
-
-    cert_list_add(arena, &list, trusted, 0);
-
-    size_t before = list.len;
-
-    cert_list_add(arena, &list, cert_first(arena, ca), 0);
-    return before && list.len == before;
-}
-
-/* Names and proxies may lead here with other authorities: only what comes straight is judged. */
-static int check_trust(struct arena *arena, const struct standalone_settings *settings,
-                       const struct kube_config *config, const char *path, struct error *err)
-{
-    const char *ca;
-
-    int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_CA "/ca.crt"),
-                          &ca, err);
-    if (r < 0)
-        return r;
-    if (!str_equal(kube_config_server(config), url_of(arena, settings)) ||
-        kube_config_insecure(config) || trusts(arena, kube_config_ca(config), ca))
-        return 0;
-    return error_set(err, ERROR_INVALID,
-                     "'%s' trusts another authority than " DATA_DIR_CA
-                     "/ca.crt: remove it and run init, which makes it anew",
-                     path);
-}
-
-/* 1: it is nobody's. */
-static int judge_token(const char *users_text, const char *token, struct error *err)
-{
-    char hash[SHA256_HEX_LEN];
-    struct users *users;
-
-    int r = users_parse(users_text, &users, err);
-    if (r < 0)
-        return error_wrap(err, "'" DATA_DIR_USERS "'");
-    r = users_find_token(users, sha256_hex(token, strlen(token), hash)) ? 0 : 1;
-    users_unref(users);
-    return r;
-}
-
-static int check_token(struct arena *arena, const struct standalone_settings *settings,
-                       struct kube_config *config, const char *path, struct error *err)
-{
-    char *token = NULL;
-    const char *users;
-
-    int r = read_users(arena, settings, &users, err);
-    if (r == 0)
-        r = kube_config_token(config, &token, err);
-    if (r == 0 && token)
-        r = judge_token(users, token, err);
-    free(token);
-    return r <= 0 ? r
-                  : error_set(err, ERROR_INVALID,
-                              "'%s' has a token of nobody in " DATA_DIR_USERS
-                              ": remove it and run init, which makes it anew",
-                              path);
-}
-
-int init_check_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
-                          struct error *err)
-{
-    CLEANUP(kube_config_destroyp) struct kube_config *config = NULL;
-    const char *path = data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN);
-    struct error unread = { 0 };
-
-    if (kube_config_load(path, &config, &unread) < 0)
-        return 0; /* kubectl may read more than this program; who needs it here says so */
-
-    int r = check_trust(arena, settings, config, path, err);
-
-    return r < 0 ? r : check_token(arena, settings, config, path, err);
 }
 
 static int make_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
@@ -353,8 +275,7 @@ static int keep_admin(struct arena *arena, const struct standalone_settings *set
     int r = read_users(arena, settings, &users, err);
     if (r < 0)
         return r;
-    return is_there(arena, settings, DATA_DIR_ADMIN) ? init_check_kubeconfig(arena, settings, err)
-                                                     : make_admin(arena, settings, users, err);
+    return is_there(arena, settings, DATA_DIR_ADMIN) ? 0 : make_admin(arena, settings, users, err);
 }
 
 /* Two that add at once would each write the file without the other's. */
@@ -363,16 +284,17 @@ static int keep_admin_alone(struct arena *arena, const struct standalone_setting
 {
     int lock;
 
-    int r = data_dir_lock_users(settings->data_dir, &lock, err);
+    int r = file_set_lock(settings->data_dir, &lock, err);
     if (r < 0)
         return r;
     r = keep_admin(arena, settings, err);
-    data_dir_unlock(lock);
+    file_set_unlock(lock);
     return r;
 }
 
 int init_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)
 {
+    struct error unread;
     const char *url;
 
     int r = data_dir_make(arena, settings->data_dir, err);
@@ -386,7 +308,8 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
         printf("ready to serve. Then:\n\n    export KUBECONFIG=%s/" DATA_DIR_ADMIN "\n"
                "    kubectl get proplets,tasks\n",
                settings->data_dir);
-    if (r == 0 && !init_finds_server(arena, settings, &url))
+    if (r == 0 && read_server(arena, settings, &url, &unread) == 0 &&
+        !str_equal(url, url_of(arena, settings)))
         printf("\nThe kubeconfig was there already and stays: serve at %s, or change it there.\n",
                url);
     return r;
@@ -406,10 +329,10 @@ int init_add_user(struct arena *arena, const struct standalone_settings *setting
     if (r == 0)
         r = read_known(arena, settings, &users, err); /* the lock would make the folder */
     if (r == 0)
-        r = data_dir_lock_users(settings->data_dir, &lock, err);
+        r = file_set_lock(settings->data_dir, &lock, err);
     if (r < 0)
         return r;
     r = add_user(arena, settings, role, err);
-    data_dir_unlock(lock);
+    file_set_unlock(lock);
     return r;
 }

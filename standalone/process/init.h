@@ -18,12 +18,3 @@ int init_add_user(struct arena *arena, const struct standalone_settings *setting
 /* data_dir_keep_certificates for the names of the settings. */
 int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
                            bool may_begin, struct error *err) MUST_CHECK;
-
-/* ERROR_INVALID: admin.kubeconfig leads to this server, and trusts another authority or has a
- * token of no user. A kubeconfig that cannot be read is not judged. */
-int init_check_kubeconfig(struct arena *arena, const struct standalone_settings *settings,
-                          struct error *err) MUST_CHECK;
-
-/* False: admin.kubeconfig names another server than that of the settings, *ret. A kubeconfig that cannot be read is not judged. */
-bool init_finds_server(struct arena *arena, const struct standalone_settings *settings,
-                       const char **ret) MUST_CHECK;

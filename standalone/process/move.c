@@ -170,7 +170,6 @@ static int open_target(struct arena *arena, const struct standalone_settings *se
     r = connect_to_server(arena, settings, target, err);
     options->roundtrip = transport_roundtrip;
     options->ctx = target->transport;
-    options->live = true;
     return r;
 }
 

@@ -178,15 +178,6 @@ static int parse_controller(struct arena *arena, int rest_len, char *const *rest
     return r;
 }
 
-/* Not refused: others may have good ones. */
-static void warn_of_kubeconfig(struct arena *arena, const struct standalone_settings *settings)
-{
-    struct error err = { 0 };
-
-    if (init_check_kubeconfig(arena, settings, &err) < 0)
-        log_warn("a kubeconfig cannot be used", "error", ERROR_TEXT(&err), NULL);
-}
-
 static int check_store(void *ctx, char *why, size_t size)
 {
     const struct kv_loss loss = kv_loss(ctx);
@@ -277,7 +268,6 @@ int serve_run(struct arena *arena, const struct standalone_settings *settings, s
     if (r < 0)
         return r;
     log_info("serving", "address", settings->address, "data-dir", settings->data_dir, NULL);
-    warn_of_kubeconfig(arena, settings);
     if (!settings->controller)
         return run_alone(world.kv, err);
     return run_controller(arena, settings, &world, err);

@@ -54,7 +54,7 @@ static const struct option USER_OPTIONS[] = {
     DATA_DIR,
     { OPTION("address", OPTION_STRING, address, NULL), .value_name = "ADDRESS",
       .help = "HOST:PORT of the API for the user; default is that of admin.kubeconfig" },
-    { OPTION("name", OPTION_STRING, name, NULL), .value_name = "NAME",
+    { OPTION("name", OPTION_STRING, name, ""), .value_name = "NAME",
       .help = "name of the new user" },
     { OPTION("role", OPTION_CHOICE, role, "view"), .choices = ROLES_TO_GIVE,
       .help = "rights of the user" },
@@ -73,12 +73,12 @@ static const struct option EXPORT_OPTIONS[] = {
 };
 static const struct option IMPORT_OPTIONS[] = {
     DATA_DIR,
-    { OPTION("file", OPTION_STRING, file, NULL), .letter = 'f', .value_name = "FILE",
+    { OPTION("file", OPTION_STRING, file, ""), .letter = 'f', .value_name = "FILE",
       .help = "manifests of export or of kubectl get -o yaml; \"-\" is the standard input" },
 };
 static const struct option BACKUP_OPTIONS[] = {
     DATA_DIR,
-    { OPTION("to", OPTION_STRING, to, NULL), .value_name = "FILE",
+    { OPTION("to", OPTION_STRING, to, ""), .value_name = "FILE",
       .help = "path of the copy, which must not exist" },
 };
 
@@ -219,24 +219,17 @@ static bool is_address(const char *text)
            (!*address.host || cert_name_is_valid(address.host));
 }
 
-/* A variable of a script that is not set is no wish for what is the default. */
-static int check_files(const struct standalone_settings *settings, enum standalone_command command,
+/* A variable of a script that is not set is no wish for what is the default; nor can what has "" as its default be
+ * left out. */
+static int check_texts(const struct standalone_settings *settings, size_t command,
                        struct error *err)
 {
-    const struct {
-        enum standalone_command command; /* COMMANDS: all of them */
-        const char *name, *value;
-    } files[] = {
-        { COMMANDS, "data-dir", settings->data_dir },
-        { COMMAND_EXPORT, "output", settings->output },
-        { COMMAND_IMPORT, "file", settings->file },
-        { COMMAND_BACKUP, "to", settings->to },
-    };
+    for (size_t i = 0; i < TABLE[command].len; i++) {
+        const struct option *option = &TABLE[command].options[i];
+        const char *const *value = (const void *)((const char *)settings + option->offset);
 
-    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        if ((files[i].command == COMMANDS || files[i].command == command) &&
-            str_is_empty(files[i].value))
-            return error_set(err, ERROR_INVALID, "--%s: must not be empty", files[i].name);
+        if (option->type == OPTION_STRING && *value && !**value)
+            return error_set(err, ERROR_INVALID, "--%s: must not be empty", option->name);
     }
     return 0;
 }
@@ -249,11 +242,9 @@ static int check(enum standalone_command command, const struct standalone_settin
                          "--address: '%.100s' is not HOST:PORT, [IPV6]:PORT or :PORT with a port "
                          "of 1 to 65535",
                          settings->address);
-    if (command == COMMAND_ADD_USER && str_is_empty(settings->name))
-        return error_set(err, ERROR_INVALID, "--name: must not be empty");
     if (command == COMMAND_EXPORT && settings->status && settings->all)
         return error_set(err, ERROR_INVALID, "--status and --all: one of them");
-    int r = check_files(settings, command, err);
+    int r = check_texts(settings, command, err);
     return r < 0 ? r : admission_policy_check(&settings->policy, err);
 }
 

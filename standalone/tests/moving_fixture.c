@@ -54,14 +54,12 @@ static void note_refused(void *ctx UNUSED, const char *text)
     import_refusals = arena_printf(test_arena, "%s%s\n", import_refusals, text);
 }
 
-int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, bool live,
-               struct error *err)
+int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, struct error *err)
 {
     const struct import_options options = { .roundtrip = roundtrip,
                                             .ctx = ctx,
                                             .resources = test_resources,
                                             .source = "f.yaml",
-                                            .live = live,
                                             .refused = note_refused };
     FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
 
@@ -76,7 +74,7 @@ void import_into(struct api *target, const char *text)
 {
     struct in_process caller = { .api = target, .user = second.user, .user_agent = "import" };
     struct error err = { 0 };
-    int r = try_import(text, in_process_roundtrip, &caller, false, &err);
+    int r = try_import(text, in_process_roundtrip, &caller, &err);
 
     ck_assert_msg(r == 0, "%s", err.message);
 }

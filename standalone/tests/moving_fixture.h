@@ -20,8 +20,7 @@ const char *export_of(const struct kv_fixture *store, const struct export_option
 extern struct import_counts imported;
 extern const char *import_refusals; /* a line each */
 /* options: of their roundtrip and live; the rest is filled in. What the API is asked goes to roundtrip. */
-int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, bool live,
-               struct error *err);
+int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, struct error *err);
 /* Without errors. */
 void import_into(struct api *target, const char *text);
 

@@ -141,17 +141,6 @@ TEST(what_is_no_directory_is_told_as_such)
 
 /* --- kubeconfigs ------------------------------------------------------------------------------ */
 
-TEST(a_kubeconfig_that_is_there_is_never_another)
-{
-    put("users", "eve view 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n");
-    refuses(init_run, "'%s/admin.kubeconfig' has a token of nobody in users: remove it and run "
-                      "init, which makes it anew");
-    lose("admin.kubeconfig");
-    put("users", "");
-    init_fixture_run();
-    ck_assert(knows("admin.kubeconfig"));
-}
-
 /* Init was killed: between the two nobody has what users say. */
 TEST(a_line_without_its_kubeconfig_is_begun_anew)
 {
