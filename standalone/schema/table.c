@@ -5,6 +5,9 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 
+#define DAY INT64_C(86400)
+#define YEAR (365 * DAY)
+
 enum table_include table_include_of(const char *text)
 {
     if (str_equal(text, "Object"))
@@ -57,71 +60,48 @@ static const cJSON *value_at(struct arena *arena, const cJSON *object, const cha
 
 /* --- ages ------------------------------------------------------------------------------------- */
 
-/* "3m20s", and "3m" where nothing is left over. */
-static const char *age_two(struct arena *arena, int64_t large, const char *unit, int64_t small,
-                           const char *small_unit)
-{
-    if (!small)
-        return arena_printf(arena, "%lld%s", (long long)large, unit);
-    return arena_printf(arena, "%lld%s%lld%s", (long long)large, unit, (long long)small,
-                        small_unit);
-}
+/* Up to so many seconds: the unit, and the smaller one that is shown where something is left over. */
+static const struct age {
+    int64_t below, unit;
+    char letter;
+    int64_t small;
+    char small_letter;
+} AGES[] = {
+    { 120, 1, 's', 0, 0 },          { 600, 60, 'm', 1, 's' },
+    { 3 * 3600, 60, 'm', 0, 0 },    { 8 * 3600, 3600, 'h', 60, 'm' },
+    { 2 * DAY, 3600, 'h', 0, 0 },   { 8 * DAY, DAY, 'd', 3600, 'h' },
+    { 2 * YEAR, DAY, 'd', 0, 0 },   { 8 * YEAR, YEAR, 'y', DAY, 'd' },
+    { INT64_MAX, YEAR, 'y', 0, 0 },
+};
 
-static const char *age_days(struct arena *arena, int64_t hours)
-{
-    int64_t days = hours / 24;
-
-    if (hours < 24 * 8)
-        return age_two(arena, days, "d", hours % 24, "h");
-    if (days < 365 * 2)
-        return age_two(arena, days, "d", 0, "");
-    if (days < 365 * 8)
-        return age_two(arena, days / 365, "y", days % 365, "d");
-    return age_two(arena, days / 365, "y", 0, "");
-}
-
+/* "3m20s", as kubectl has it. */
 static const char *age_text(struct arena *arena, int64_t us)
 {
-    int64_t seconds = us / 1000000, minutes = seconds / 60, hours = minutes / 60;
+    int64_t seconds = us / 1000000;
+    const struct age *age = AGES;
 
     if (seconds < -1)
         return "<invalid>";
     if (seconds < 0)
         return "0s";
-    if (seconds < 120)
-        return age_two(arena, seconds, "s", 0, "");
-    if (minutes < 10)
-        return age_two(arena, minutes, "m", seconds % 60, "s");
-    if (minutes < 180)
-        return age_two(arena, minutes, "m", 0, "");
-    if (hours < 8)
-        return age_two(arena, hours, "h", minutes % 60, "m");
-    if (hours < 48)
-        return age_two(arena, hours, "h", 0, "");
-    return age_days(arena, hours);
-}
-
-static const char *table_age(struct arena *arena, const cJSON *time, int64_t now_us)
-{
-    int64_t at_us;
-
-    if (!rfc3339_parse(json_string(time, ""), &at_us))
-        return "<unknown>";
-    return age_text(arena, now_us - at_us);
+    while (seconds >= age->below)
+        age++;
+    int64_t left = age->small ? seconds % age->unit / age->small : 0;
+    const char *large =
+        arena_printf(arena, "%lld%c", (long long)(seconds / age->unit), age->letter);
+    return left ? arena_printf(arena, "%s%lld%c", large, (long long)left, age->small_letter)
+                : large;
 }
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
-static cJSON *date_cell(struct arena *arena, const cJSON *value, int64_t now_us)
+/* invalid: of a text that is no time. */
+static cJSON *date_cell(struct arena *arena, const char *text, const char *invalid, int64_t now_us)
 {
-    const char *text = json_string(value, NULL);
     int64_t at_us;
 
-    if (!text)
-        return cJSON_CreateNull();
-    if (!rfc3339_parse(text, &at_us))
-        return cJSON_CreateString("<invalid>");
-    return cJSON_CreateString(age_text(arena, now_us - at_us));
+    return cJSON_CreateString(rfc3339_parse(text, &at_us) ? age_text(arena, now_us - at_us)
+                                                          : invalid);
 }
 
 static cJSON *text_cell(struct arena *arena, const cJSON *value)
@@ -131,13 +111,6 @@ static cJSON *text_cell(struct arena *arena, const cJSON *value)
     if (!text && cJSON_IsNull(value))
         text = "<nil>";
     return cJSON_CreateString(text ? text : json_text(arena, value, NULL));
-}
-
-static cJSON *number_cell(const cJSON *value, bool whole)
-{
-    if (!json_is_number(value))
-        return cJSON_CreateNull();
-    return whole ? cJSON_CreateNumber((double)(int64_t)json_double(value, 0)) : json_copy(value);
 }
 
 /* "Task/a" of a reference to an object, in lower case as kubectl takes it. */
@@ -173,7 +146,7 @@ static cJSON *builtin_cell(struct arena *arena, const char *cell, const char *pa
     if (str_equal(cell, "number"))
         return cJSON_CreateNumber(json_double(value, 1));
     if (str_equal(cell, "age"))
-        return cJSON_CreateString(table_age(arena, value, now_us));
+        return date_cell(arena, json_string(value, ""), "<unknown>", now_us);
     if (str_equal(cell, "reference"))
         return cJSON_CreateString(reference_text(arena, value));
     return cJSON_CreateString(json_string(value, ""));
@@ -195,14 +168,16 @@ static cJSON *cell_of(struct arena *arena, const cJSON *column, const cJSON *obj
     value = value_at(arena, object, path);
     if (!value)
         return *text_at(definition, "format") ? cJSON_CreateString("") : cJSON_CreateNull();
+    if (str_equal(type, "date") && cJSON_IsString(value))
+        return date_cell(arena, value->valuestring, "<invalid>", now_us);
     if (str_equal(type, "date"))
-        return date_cell(arena, value, now_us);
-    if (str_equal(type, "integer"))
-        return number_cell(value, true);
-    if (str_equal(type, "number"))
-        return number_cell(value, false);
-    if (str_equal(type, "boolean"))
-        return cJSON_IsBool(value) ? json_copy(value) : cJSON_CreateNull();
+        return cJSON_CreateNull();
+    if (str_equal(type, "integer") && json_is_number(value))
+        return cJSON_CreateNumber((double)(int64_t)json_double(value, 0));
+    if (str_equal(type, "number") || str_equal(type, "integer") || str_equal(type, "boolean"))
+        return (str_equal(type, "boolean") ? cJSON_IsBool(value) : json_is_number(value))
+                   ? json_copy(value)
+                   : cJSON_CreateNull();
     return text_cell(arena, value);
 }
 

@@ -41,15 +41,10 @@ struct kv_pool {
     pthread_cond_t changed;
     struct kv_connection connections[KV_READERS];
     struct kv_connection *unused;
-    size_t in_use;
-    bool paused;
 };
 
 void kv_pool_init(struct kv_pool *pool);
 void kv_pool_release(struct kv_pool *pool);
-/* No read is in progress when it returns, and none begins until the resume. */
-void kv_pool_pause(struct kv_pool *pool);
-void kv_pool_resume(struct kv_pool *pool);
 
 /* One revision of the store, for reading. */
 struct kv_snapshot {
