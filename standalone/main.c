@@ -10,6 +10,13 @@
 
 #define NAME "propeller-standalone"
 
+static int (*const RUN[COMMANDS])(struct arena *, const struct standalone_settings *,
+                                  struct error *) = {
+    [COMMAND_INIT] = init_run,          [COMMAND_SERVE] = serve_run,
+    [COMMAND_ADD_USER] = init_add_user, [COMMAND_EXPORT] = move_export,
+    [COMMAND_IMPORT] = move_import,     [COMMAND_BACKUP] = move_backup,
+};
+
 static int run(struct arena *arena, int argc, char **argv, struct error *err)
 {
     struct standalone_settings settings = { .data_dir = NULL };
@@ -23,26 +30,7 @@ static int run(struct arena *arena, int argc, char **argv, struct error *err)
         r = serve_parse(rest_len, rest, err);
     if (r != 0)
         return program_end_of_options(NAME, r, err);
-    switch (command) {
-    case COMMAND_INIT:
-        r = init_run(arena, &settings, err);
-        break;
-    case COMMAND_ADD_USER:
-        r = init_add_user(arena, &settings, err);
-        break;
-    case COMMAND_EXPORT:
-        r = move_export(arena, &settings, err);
-        break;
-    case COMMAND_IMPORT:
-        r = move_import(arena, &settings, err);
-        break;
-    case COMMAND_BACKUP:
-        r = move_backup(arena, &settings, err);
-        break;
-    default:
-        r = serve_run(arena, &settings, err);
-        break;
-    }
+    r = RUN[command](arena, &settings, err);
     if (r > 0 || (r < 0 && command != COMMAND_SERVE)) {
         int status = program_end_of_options(NAME, r, err);
 

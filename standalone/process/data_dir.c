@@ -189,7 +189,7 @@ static int keep(struct arena *arena, struct keeping *keeping, const struct cert_
 }
 
 int data_dir_keep_certificates(struct arena *arena, const char *directory,
-                               const struct data_dir_names *names, bool may_begin,
+                               const struct cert_names *names, bool may_begin,
                                const struct clock *clock, struct error *err)
 {
     struct keeping keeping = {
@@ -198,7 +198,6 @@ int data_dir_keep_certificates(struct arena *arena, const char *directory,
                    .ca_dir = data_dir_path(arena, directory, DATA_DIR_CA) },
         .now_us = clock_wall_us(clock),
     };
-    const struct cert_names wanted = { names->items, names->len };
     int lock;
 
     keeping.observed.now_us = keeping.now_us;
@@ -206,7 +205,7 @@ int data_dir_keep_certificates(struct arena *arena, const char *directory,
     int r = file_set_lock(keeping.files.ca_dir, &lock, err);
     if (r < 0)
         return r;
-    r = keep(arena, &keeping, &wanted, may_begin, err);
+    r = keep(arena, &keeping, names, may_begin, err);
     file_set_unlock(lock);
     return r;
 }

@@ -1,6 +1,7 @@
 /* The folder of a standalone server, for its owner alone. */
 #pragma once
 
+#include "certs/make.h"
 #include "common/base/arena.h"
 #include "common/base/clock.h"
 #include "common/base/error.h"
@@ -46,12 +47,8 @@ int data_dir_make(struct arena *arena, const char *path, struct error *err) MUST
  *     (may_begin).
  *  2. The serving pair is renewed when a third of its life is left, or for other names.
  */
-struct data_dir_names {
-    const char **items;
-    size_t len;
-};
 int data_dir_keep_certificates(struct arena *arena, const char *directory,
-                               const struct data_dir_names *names, bool may_begin,
+                               const struct cert_names *names, bool may_begin,
                                const struct clock *clock, struct error *err) MUST_CHECK;
 
 /*

@@ -40,7 +40,7 @@ static const char *url_of(struct arena *arena, const struct standalone_settings 
                         address.port);
 }
 
-static void add_name(struct data_dir_names *names, const char *name)
+static void add_name(struct cert_names *names, const char *name)
 {
     for (size_t i = 0; i < names->len; i++) {
         if (str_equal(names->items[i], name))
@@ -54,7 +54,7 @@ int init_keep_certificates(struct arena *arena, const struct standalone_settings
                            bool may_begin, struct error *err)
 {
     static const char *const LOCAL[] = { "localhost", "127.0.0.1", "::1" };
-    struct data_dir_names names = {
+    struct cert_names names = {
         .items = arena_array(arena, const char *, settings->extra_names.len + ARRAY_LEN(LOCAL) + 2),
     };
     char own[64] = "";
@@ -147,41 +147,26 @@ static int make_kubeconfig(struct arena *arena, const struct standalone_settings
     return 0;
 }
 
-/* An editor may have left the last line without one. */
-static bool ends_line(const char *text)
+/* The lines of all others, each with its end, which an editor may have left out of the last one. */
+static const char *lines_of_others(struct arena *arena, const char *users, const char *name,
+                                   bool *ret_had)
 {
-    size_t len = strlen(text);
+    char *text = arena_alloc(arena, strlen(users) + 2, 1);
+    size_t name_len = strlen(name), at = 0;
 
-    return !len || text[len - 1] == '\n';
-}
+    *ret_had = false;
+    for (size_t len; *users; users += len + (users[len] == '\n')) {
+        const char *first = users + strspn(users, " \t\r");
 
-static bool has_user(const char *users, const char *name)
-{
-    size_t len = strlen(name);
-
-    for (const char *line = users; *line; line += strcspn(line, "\n") + 1) {
-        const char *at = line + strspn(line, " \t\r");
-
-        if (strncmp(at, name, len) == 0 && (at[len] == ' ' || at[len] == '\t'))
-            return true;
-        if (!strchr(line, '\n'))
-            break;
-    }
-    return false;
-}
-
-static const char *without_lines_of(struct arena *arena, const char *users, const char *name)
-{
-    char *text = arena_alloc(arena, strlen(users) + 1, 1);
-    size_t at = 0;
-
-    for (size_t len; *users; users += len) {
         len = strcspn(users, "\n");
-        len += users[len] == '\n';
-        if (has_user(arena_strndup(arena, users, len), name))
+        if (strncmp(first, name, name_len) == 0 &&
+            (first[name_len] == ' ' || first[name_len] == '\t')) {
+            *ret_had = true;
             continue;
+        }
         memcpy(text + at, users, len);
-        at += len;
+        text[at + len] = '\n';
+        at += len + 1;
     }
     text[at] = '\0';
     return text;
@@ -211,16 +196,14 @@ static int print(const char *kubeconfig, struct error *err)
 }
 
 static int write_users(struct arena *arena, const struct standalone_settings *settings,
-                       const char *users, const char *line, struct error *err)
+                       const char *others, const char *line, struct error *err)
 {
     return file_replace(data_dir_path(arena, settings->data_dir, DATA_DIR_USERS),
-                        arena_printf(arena, "%s%s%s", users, ends_line(users) ? "" : "\n", line),
-                        err);
+                        arena_printf(arena, "%s%s", others, line), err);
 }
 
-/* Somebody must be there: the first ones are init's to make. */
-static int read_known(struct arena *arena, const struct standalone_settings *settings,
-                      const char **ret, struct error *err)
+int init_read_users(struct arena *arena, const struct standalone_settings *settings,
+                    const char **ret, struct error *err)
 {
     int r = read_users(arena, settings, ret, err);
 
@@ -233,61 +216,60 @@ static int read_known(struct arena *arena, const struct standalone_settings *set
 }
 
 /* Printed, and the user's line is written after it: credentials that nobody has are of no use. With the lock. */
-static int add_user(struct arena *arena, const struct standalone_settings *settings, enum role role,
+static int add_user(struct arena *arena, const struct standalone_settings *settings,
                     struct error *err)
 {
-    const char *users, *name = settings->name;
+    const char *users, *others, *name = settings->name;
     struct new_user user;
+    enum role role;
+    bool had;
 
-    int r = read_known(arena, settings, &users, err);
-    if (r == 0 && has_user(users, name))
+    if (!role_parse(settings->role, &role))
+        return error_set(err, ERROR_INVALID, "--role: must be admin, edit or view");
+    int r = init_read_users(arena, settings, &users, err);
+    if (r < 0)
+        return r;
+    others = lines_of_others(arena, users, name, &had);
+    if (had)
         return error_set(err, ERROR_EXISTS, "there is a user '%s' already", name);
-    if (r == 0)
-        r = make_user(arena, settings, name, role, &user, err);
+    r = make_user(arena, settings, name, role, &user, err);
     if (r == 0)
         r = print(user.kubeconfig, err);
-    return r == 0 ? write_users(arena, settings, users, user.line, err) : r;
+    return r == 0 ? write_users(arena, settings, others, user.line, err) : r;
 }
 
-/* --- those of init ---------------------------------------------------------------------------- */
-
-/* With a new token. The line is written before it: where init ends in between, the next one finds no kubeconfig, and
- * begins again. With the lock. */
-static int make_admin(struct arena *arena, const struct standalone_settings *settings,
-                      const char *users, struct error *err)
+/* With a new token, if it is lost. The line is written before it: where init ends in between, the next one finds no
+ * kubeconfig, and begins again. With the lock. */
+static int keep_admin(struct arena *arena, const struct standalone_settings *settings,
+                      struct error *err)
 {
     struct new_user user;
-    int r = make_user(arena, settings, ADMIN, ROLE_ADMIN, &user, err);
+    const char *users;
+    bool had;
 
+    int r = read_users(arena, settings, &users, err);
+    if (r < 0 || is_there(arena, settings, DATA_DIR_ADMIN))
+        return r;
+    r = make_user(arena, settings, ADMIN, ROLE_ADMIN, &user, err);
     if (r == 0)
-        r = write_users(arena, settings, without_lines_of(arena, users, ADMIN), user.line, err);
+        r = write_users(arena, settings, lines_of_others(arena, users, ADMIN, &had), user.line,
+                        err);
     return r == 0 ? file_replace(data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN),
                                  user.kubeconfig, err)
                   : r;
 }
 
-/* With the lock. */
-static int keep_admin(struct arena *arena, const struct standalone_settings *settings,
-                      struct error *err)
-{
-    const char *users;
-
-    int r = read_users(arena, settings, &users, err);
-    if (r < 0)
-        return r;
-    return is_there(arena, settings, DATA_DIR_ADMIN) ? 0 : make_admin(arena, settings, users, err);
-}
-
-/* Two that add at once would each write the file without the other's. */
-static int keep_admin_alone(struct arena *arena, const struct standalone_settings *settings,
-                            struct error *err)
+/* Two that change users at once would each write the file without the other's. */
+static int alone(struct arena *arena, const struct standalone_settings *settings,
+                 int (*change)(struct arena *, const struct standalone_settings *, struct error *),
+                 struct error *err)
 {
     int lock;
 
     int r = file_set_lock(settings->data_dir, &lock, err);
     if (r < 0)
         return r;
-    r = keep_admin(arena, settings, err);
+    r = change(arena, settings, err);
     file_set_unlock(lock);
     return r;
 }
@@ -303,7 +285,7 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
     if (r == 0)
         r = init_keep_certificates(arena, settings, true, err);
     if (r == 0)
-        r = keep_admin_alone(arena, settings, err);
+        r = alone(arena, settings, keep_admin, err);
     if (r == 0)
         printf("ready to serve. Then:\n\n    export KUBECONFIG=%s/" DATA_DIR_ADMIN "\n"
                "    kubectl get proplets,tasks\n",
@@ -319,20 +301,9 @@ int init_add_user(struct arena *arena, const struct standalone_settings *setting
                   struct error *err)
 {
     const char *users;
-    enum role role;
-    int lock = -1;
-
-    if (!role_parse(settings->role, &role))
-        return error_set(err, ERROR_INVALID, "--role: must be admin, edit or view");
 
     int r = data_dir_check_modes(arena, settings->data_dir, err);
     if (r == 0)
-        r = read_known(arena, settings, &users, err); /* the lock would make the folder */
-    if (r == 0)
-        r = file_set_lock(settings->data_dir, &lock, err);
-    if (r < 0)
-        return r;
-    r = add_user(arena, settings, role, err);
-    file_set_unlock(lock);
-    return r;
+        r = init_read_users(arena, settings, &users, err); /* the lock would make the folder */
+    return r == 0 ? alone(arena, settings, add_user, err) : r;
 }

@@ -15,6 +15,9 @@ int init_run(struct arena *arena, const struct standalone_settings *settings,
 int init_add_user(struct arena *arena, const struct standalone_settings *settings,
                   struct error *err) MUST_CHECK;
 
+/* The file of users. ERROR_INVALID: there is none, or it is damaged; the message says what to do. */
+int init_read_users(struct arena *arena, const struct standalone_settings *settings,
+                    const char **ret, struct error *err) MUST_CHECK;
 /* data_dir_keep_certificates for the names of the settings. */
 int init_keep_certificates(struct arena *arena, const struct standalone_settings *settings,
                            bool may_begin, struct error *err) MUST_CHECK;

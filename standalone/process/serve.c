@@ -61,25 +61,24 @@ static int read_in(struct arena *arena, const struct standalone_settings *settin
 /* Every server has it. */
 static int make_default_namespace(struct api *api, struct error *err)
 {
-    static const struct user SELF = { .name = "propeller-standalone", .role = ROLE_ADMIN };
     static const char BODY[] =
         "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"default\"}}";
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const struct api_request request = { .method = "POST",
-                                         .path = "/api/v1/namespaces",
-                                         .query = "",
-                                         .user_agent = "propeller-standalone",
-                                         .content_type = "application/json",
-                                         .body = BODY,
-                                         .body_len = strlen(BODY),
-                                         .user = &SELF };
-    struct api_reply reply;
+    struct in_process self = { .api = api,
+                               .user = { .name = "propeller-standalone", .role = ROLE_ADMIN },
+                               .user_agent = "propeller-standalone" };
+    const struct http_request request = { .method = "POST",
+                                          .path = "/api/v1/namespaces",
+                                          .content_type = "application/json",
+                                          .body = BODY,
+                                          .body_len = strlen(BODY) };
+    struct http_response response;
 
-    api_handle(api, arena, &request, &reply);
-    if (reply.status == 201 || reply.status == 409)
-        return 0;
+    int r = in_process_roundtrip(&self, arena, &request, &response, err);
+    if (r < 0 || response.status == 201 || response.status == 409)
+        return r;
     return error_set(err, ERROR_INTERNAL, "namespace 'default' cannot be made: %.160s",
-                     reply.body ? reply.body : "");
+                     response.body);
 }
 
 static int open_store(struct arena *arena, const struct standalone_settings *settings,
@@ -94,19 +93,12 @@ static int open_store(struct arena *arena, const struct standalone_settings *set
     int r = data_dir_check_modes(arena, settings->data_dir, err);
     if (r < 0)
         return r;
-    r = read_in(arena, settings, DATA_DIR_USERS, &users, err); /* its words when there is none */
-    if (r < 0 && access(data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN), F_OK) == 0)
-        r = error_set(err, ERROR_INVALID,
-                      "'%s/" DATA_DIR_USERS
-                      "' is missing: restore it from a copy, or remove " DATA_DIR_ADMIN
-                      " and run 'propeller-standalone init'",
-                      settings->data_dir);
+    r = init_read_users(arena, settings, &users, err); /* its words when there are none */
     if (r == 0)
         r = users_file_open(data_dir_path(arena, settings->data_dir, DATA_DIR_USERS), &world->users,
                             err);
-    if (r < 0)
-        return r;
-    r = resources_create(&world->resources, err);
+    if (r == 0)
+        r = resources_create(&world->resources, err);
     if (r < 0)
         return r;
 

@@ -111,12 +111,11 @@ int kv_log_note(void *pointer, sqlite3 *db, const char *name, int frames);
 struct kv;
 
 struct kv_mark {
-    int fd;        /* negative: not open */
-    bool is_made;  /* the store was made */
-    bool is_known; /* its revision is valid; not of one that is new, empty or damaged */
-    uint64_t
-        revision; /* that was acknowledged; 0: it says nothing, as that of an earlier version */
-    bool failed;  /* the last write, which was said */
+    int fd;            /* negative: not open */
+    bool is_made;      /* the store was made */
+    bool is_known;     /* its revision is valid; not of one that is new, empty or damaged */
+    uint64_t revision; /* that was acknowledged; 0: it is not known */
+    bool failed;       /* the last write, which was said */
 };
 
 /* Takes the lock and reads. */

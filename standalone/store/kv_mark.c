@@ -34,8 +34,7 @@ static void read_text(struct kv_mark *mark)
     ssize_t len = pread(mark->fd, text, sizeof(text) - 1, 0);
 
     mark->is_made = len >= (ssize_t)strlen(MADE) && memcmp(text, MADE, strlen(MADE)) == 0;
-    mark->is_known = mark->is_made && strcmp(text, MADE) == 0; /* that of an earlier version */
-    if (!mark->is_made || mark->is_known)
+    if (!mark->is_made)
         return;
     uint64_t revision = strtoull(text + strlen(MADE "revision "), NULL, 10);
     write_text(expected, revision);

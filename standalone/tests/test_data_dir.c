@@ -43,7 +43,7 @@ static int keep_at(int64_t now_us, bool other_names, bool may_begin, struct erro
 {
     const struct clock clock = { .ctx = &now_us, .wall_us = wall_us };
     const char *items[] = { "127.0.0.1", "gateway" };
-    const struct data_dir_names names = { items, other_names ? 2 : 1 };
+    const struct cert_names names = { items, other_names ? 2 : 1 };
 
     return data_dir_keep_certificates(arena, dir, &names, may_begin, &clock, err);
 }
