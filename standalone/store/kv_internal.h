@@ -41,10 +41,14 @@ struct kv_pool {
     pthread_cond_t changed;
     struct kv_connection connections[KV_READERS];
     struct kv_connection *unused;
+    size_t in_use;
+    bool paused;
 };
 
 void kv_pool_init(struct kv_pool *pool);
 void kv_pool_release(struct kv_pool *pool);
+/* true: no read is in progress when it returns, and none begins until it is called with false. */
+void kv_pool_pause(struct kv_pool *pool, bool paused);
 
 /* One revision of the store, for reading. */
 struct kv_snapshot {

@@ -31,13 +31,24 @@ void kv_pool_release(struct kv_pool *pool)
     (void)pthread_mutex_destroy(&pool->lock);
 }
 
+void kv_pool_pause(struct kv_pool *pool, bool paused)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->paused = paused;
+    while (paused && pool->in_use)
+        (void)pthread_cond_wait(&pool->changed, &pool->lock);
+    (void)pthread_cond_broadcast(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
 static struct kv_connection *pool_take(struct kv_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    while (!pool->unused)
+    while (pool->paused || !pool->unused)
         (void)pthread_cond_wait(&pool->changed, &pool->lock);
     struct kv_connection *connection = pool->unused;
     pool->unused = connection->next;
+    pool->in_use++;
     (void)pthread_mutex_unlock(&pool->lock);
     return connection;
 }
@@ -47,7 +58,8 @@ static void pool_give(struct kv_pool *pool, struct kv_connection *connection)
     (void)pthread_mutex_lock(&pool->lock);
     connection->next = pool->unused;
     pool->unused = connection;
-    (void)pthread_cond_signal(&pool->changed);
+    pool->in_use--;
+    (void)pthread_cond_broadcast(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
 }
 

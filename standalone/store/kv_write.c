@@ -13,11 +13,9 @@
 #define MAX_GROUP_BYTES ((size_t)12 << 20)
 
 /* Pages in the log: from the first number on it is moved into the file, as SQLite does by default; from the second on
- * the writer waits until it can begin anew, or it would grow as long as somebody always reads. 4 and 16 MiB. */
+ * readers wait until it can begin anew, or it would grow as long as somebody always reads. 4 and 16 MiB. */
 #define LOG_FRAMES 1000
 #define LOG_MAX_FRAMES 4000
-/* A backup reads for long: nobody waits for its end. */
-#define LOG_WAIT_MS 200
 
 static struct metric COMMITS = {
     .type = METRIC_HISTOGRAM,
@@ -446,15 +444,19 @@ int kv_log_note(void *pointer, sqlite3 *db, const char *name, int frames)
     return SQLITE_OK;
 }
 
-/* Readers that came before the log was moved are waited for; later ones read the file. */
 static void log_step(struct kv *kv)
 {
+    bool begins_anew = kv->log.frames >= LOG_MAX_FRAMES;
+
     if (kv->log.frames <= kv->log.try_frames)
         return;
-    (void)sqlite3_busy_timeout(kv->writer.db, LOG_WAIT_MS);
-    move_log(kv, kv->log.frames < LOG_MAX_FRAMES ? SQLITE_CHECKPOINT_PASSIVE
-                                                 : SQLITE_CHECKPOINT_RESTART);
+    if (begins_anew)
+        kv_pool_pause(&kv->pool, true);
+    (void)sqlite3_busy_timeout(kv->writer.db, 0); /* a backup reads for long, nobody waits for it */
+    move_log(kv, begins_anew ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE);
     (void)sqlite3_busy_timeout(kv->writer.db, KV_BUSY_MS);
+    if (begins_anew)
+        kv_pool_pause(&kv->pool, false);
 }
 
 void *kv_writer_run(void *ctx)

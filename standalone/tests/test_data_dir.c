@@ -10,6 +10,7 @@
 #include "common/base/file.h"
 #include "common/base/str.h"
 #include "common/tests/fake_clock.h"
+#include "common/tests/observe.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "standalone/process/data_dir.h"
@@ -130,15 +131,11 @@ TEST_EACH(another_clock_changes_neither_the_authority_nor_what_is_served, OTHER_
 
 static const char *log_at(int64_t now_us)
 {
-    int fd = open(data_dir_path(arena, dir, "log"), O_RDWR | O_CREAT | O_TRUNC, 0600);
-    int before = dup(STDERR_FILENO);
-
-    ck_assert_int_eq(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+    capture_start(STDERR_FILENO);
     keep(now_us);
-    ck_assert_int_eq(dup2(before, STDERR_FILENO), STDERR_FILENO);
-    close(fd);
-    close(before);
-    return text_of("log");
+    const char *text = capture_text(arena);
+    capture_stop();
+    return text;
 }
 
 TEST(a_clock_that_is_behind_and_an_authority_that_ends_are_told)

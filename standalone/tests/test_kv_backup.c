@@ -384,22 +384,6 @@ TEST(revisions_go_on_above_those_that_are_lost)
     kv_watch_close(watch);
 }
 
-TEST(they_go_up_once_for_each_restore)
-{
-    (void)begin_with_backup();
-    uint64_t lost = write_what_is_lost();
-    for (int i = 0; i < 3; i++) {
-        fake_clock_advance(&fixture.clock, 1000);
-        put_back();
-        kv_fixture_open(&fixture);
-        ck_assert_uint_gt(kv_revision(fixture.kv), lost);
-        lost = write_what_is_lost();
-        kv_fixture_open(&fixture);
-        ck_assert_uint_eq(kv_revision(fixture.kv), lost);
-        kv_fixture_close(&fixture);
-    }
-}
-
 /* A machine whose clock is not set yet, or to nonsense. */
 TEST(without_a_clock_they_go_up_by_a_large_step)
 {
@@ -415,20 +399,6 @@ TEST(without_a_clock_they_go_up_by_a_large_step)
         last += STEP;
         kv_fixture_close(&fixture);
     }
-}
-
-TEST(what_is_compacted_by_it_takes_no_room)
-{
-    (void)begin_with_backup();
-    (void)write_what_is_lost();
-    put_back();
-    ck_assert_int_eq(kv_fixture_count_rows(&fixture), 4);
-    kv_fixture_open(&fixture);
-    kv_fixture_close(&fixture);
-    ck_assert_int_eq(kv_fixture_count_rows(&fixture), 1);
-    kv_fixture_open(&fixture);
-    kv_fixture_put(&fixture, "/a", "3", KV_ANY);
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=3");
 }
 
 /* A full disk, say: it is still a backup for the next start. */

@@ -1,5 +1,4 @@
 /* A disk that is full, or fails, and is well again: nothing has to be done by hand. */
-#include <pthread.h>
 #include <string.h>
 
 #include "common/tests/suite.h"
@@ -82,43 +81,6 @@ TEST(a_store_opens_on_a_full_disk_and_can_be_read)
                      -ERROR_UNAVAILABLE);
     fault_vfs_set_space(-1);
     kv_fixture_put(&fixture, "/a", large, 0);
-}
-
-static void *put_until_refused(void *ctx)
-{
-    struct error err;
-    int r;
-
-    for (unsigned i = 0;; i++) {
-        char key[64];
-        (void)snprintf(key, sizeof(key), "/%p/%u", ctx, i);
-        r = kv_put(fixture.kv, key, large, 1 + i % LARGE, 0, NULL, &err);
-        if (r < 0)
-            break;
-        *(uint64_t *)ctx += 1;
-    }
-    ck_assert_int_eq(r, -ERROR_UNAVAILABLE);
-    return NULL;
-}
-
-TEST(of_writers_at_once_those_that_are_told_so_have_written)
-{
-    pthread_t threads[8];
-    uint64_t written[8] = { 0 }, sum = 0;
-
-    fault_vfs_set_space(4000000);
-    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, put_until_refused, &written[i]), 0);
-    for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
-        pthread_join(threads[i], NULL);
-        sum += written[i];
-    }
-    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), sum);
-    ck_assert_uint_eq(kv_revision(fixture.kv), sum + 1);
-    fault_vfs_set_space(-1);
-    kv_fixture_close(&fixture);
-    kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), sum);
 }
 
 TEST(a_write_that_could_not_be_synced_is_not_there)

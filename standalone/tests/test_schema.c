@@ -57,13 +57,6 @@ TEST(defaults_fill_what_is_absent_or_a_null_that_may_not_be)
     ck_assert_int_eq(json_int(json_path(task, "spec", "priority", NULL), -1), 50);
 }
 
-TEST(a_valid_task_has_no_errors)
-{
-    expect_errors("{\"apiVersion\":\"a\",\"kind\":\"Task\",\"metadata\":{},"
-                  "\"spec\":{\"name\":\"t\",\"imageUrl\":\"i\",\"priority\":3}}",
-                  NULL, "");
-}
-
 TEST(types_are_said_as_the_api_server_says_them)
 {
     expect_errors(
@@ -88,12 +81,6 @@ TEST(limits_are_said_as_the_api_server_says_them)
         " | spec.mode: Unsupported value: \"x\": supported values: \"infer\", \"train\""
         " | spec.file: Invalid value: \"!\": spec.file in body should match "
         "'^AGFzb[A-Za-z0-9+/]+={0,2}$'" BLOCKED);
-}
-
-TEST(required_members_are_asked_for)
-{
-    expect_errors("{\"spec\":{}}", NULL, "spec.name: Required value" BLOCKED);
-    expect_errors("{}", NULL, "spec: Required value" BLOCKED);
 }
 
 TEST(what_was_wrong_before_and_did_not_change_is_not_refused)

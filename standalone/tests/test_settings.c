@@ -8,27 +8,32 @@
 #include "standalone/process/settings.h"
 
 #define MAX_ARGS 4
+#define ADDRESS_OF(text)                                                                           \
+    "--address: '" text "' is not HOST:PORT, [IPV6]:PORT or :PORT with a port of 1 to 65535"
 
 static const struct {
     const char *args[MAX_ARGS];
     const char *message; /* NULL: it is fine */
 } LINES[] = {
     { { "init", "--data-dir", "" }, "--data-dir: must not be empty" },
-    { { "init", "--data-dir=" }, "--data-dir: must not be empty" },
     { { "serve", "--data-dir", "" }, "--data-dir: must not be empty" },
     { { "add-user", "--name=eve", "--data-dir", "" }, "--data-dir: must not be empty" },
     { { "export", "--data-dir", "" }, "--data-dir: must not be empty" },
     { { "import", "--file=-", "--data-dir", "" }, "--data-dir: must not be empty" },
     { { "backup", "--to=x", "--data-dir", "" }, "--data-dir: must not be empty" },
     { { "export", "-o", "" }, "--output: must not be empty" },
-    { { "export", "--output=" }, "--output: must not be empty" },
-    { { "import", "-f", "" }, "--file: must not be empty" },
     { { "import" }, "--file: must not be empty" },
-    { { "backup", "--to", "" }, "--to: must not be empty" },
     { { "backup" }, "--to: must not be empty" },
     { { "serve", "--allow-image-schemes", "oci,ftp" },
       "--allow-image-schemes: 'ftp' is not one of inline, oci, https, http" },
     { { "serve", "--allow-image-schemes", "oci,https" }, NULL },
+    { { "init", "--address=127.0.0.1:6443" }, NULL },
+    { { "serve", "--address=[::]:6443" }, NULL },
+    { { "init", "--address=" }, ADDRESS_OF("") },
+    { { "serve", "--address=:0" }, ADDRESS_OF(":0") },
+    { { "serve", "--address=gateway.local" }, ADDRESS_OF("gateway.local") },
+    { { "add-user", "--name=eve", "--address=two words:6443" }, ADDRESS_OF("two words:6443") },
+    { { "add-user", "--address=:1" }, "--name: must not be empty" },
     { { "init" }, NULL },
     { { "serve" }, NULL },
     { { "export" }, NULL },
