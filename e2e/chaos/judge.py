@@ -22,7 +22,7 @@ from checkpoints import Checkpoints  # noqa: E402
 from inflight import InFlight  # noqa: E402
 from leaders import Leaders, LeadersError  # noqa: E402
 from oracle import Judgement  # noqa: E402
-from records import Fault, RecordError, lines_of, read_faults, read_journals, read_list, wire_line  # noqa: E402
+from records import Fault, Journal, RecordError, lines_of, read_faults, read_list, wire_line  # noqa: E402
 
 # A process that lost its lease ends with 1, one that was asked to with 0.
 FINE_STATUSES = (0, 1)
@@ -88,7 +88,7 @@ class Run:
             for line in lines_of(self._path("met.jsonl")):
                 self.met_by_number[line["number"]] += line["count"]
         names = sorted(name for name in os.listdir(folder) if name.endswith(".journal"))
-        self.journal = read_journals([self._path(name) for name in names])
+        self.journal = Journal([self._path(name) for name in names])
         self.checkpoints = Checkpoints(line for name in names for line in lines_of(self._path(name)))
         self.faults = read_faults(self._path("faults.jsonl")) if self._has("faults.jsonl") else []
         links = list(lines_of(self._path("links.jsonl")))

@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from datetime import datetime
 
-from records import RecordError, read_faults, read_journals, read_list, read_wire
+from records import Journal, RecordError, read_faults, read_list, read_wire
 
 ENDED = ("completed", "failed", "skipped")
 
@@ -281,7 +281,7 @@ def main(arguments=None):
     options = parse_arguments(arguments)
     try:
         judgement = Judgement(
-            read_journals(options.journal),
+            Journal(options.journal),
             read_list(options.tasks),
             options,
             read_list(options.proplets) if options.proplets else (),

@@ -31,20 +31,6 @@ class Execution:
 
 
 @dataclass
-class Journal:
-    """All device journals together."""
-
-    executions: dict = field(default_factory=dict)  # message id -> [Execution], in order
-    orphans: list = field(default_factory=list)  # results of what was never started: (device, id)
-    deaf: list = field(default_factory=list)  # microcontrollers that were sent too much
-    devices: set = field(default_factory=set)
-    counts: dict = field(default_factory=dict)  # other events, by name
-
-    def of(self, ident):
-        return self.executions.get(ident, [])
-
-
-@dataclass
 class Fault:
     """A process that was killed between `begin` and `end`; it was seen dead before `end`."""
 
@@ -65,72 +51,56 @@ def lines_of(path):
                 yield value
 
 
-class JournalReader:
-    def __init__(self):
-        self.journal = Journal()
+class Journal:
+    """All device journals together."""
+
+    def __init__(self, paths=()):
+        self.executions = {}  # message id -> [Execution], in order
+        self.orphans = []  # results of what was never started: (device, id)
+        self.deaf = []  # microcontrollers that were sent too much
+        self.devices = set()
+        self.counts = {}  # other events, by name
         self.boots = {}
         self.current = {}  # (device, id) -> Execution
-        self.handlers = {
-            "boot": self._boot,
-            "start": self._start,
-            "computed": self._computed,
-            "result": self._result,
-            "acknowledged": self._acknowledged,
-            "stopped": self._stopped,
-            "deaf": self._deaf,
-        }
+        for path in paths:
+            for line in lines_of(path):
+                self._take(line, line.get("event"), line.get("device"), line.get("task"))
 
-    def read(self, path):
-        for line in lines_of(path):
-            event, device = line.get("event"), line.get("device")
-            self.handlers.get(event, self._other)(device, (device, line.get("task")), line)
-        return self.journal
+    def of(self, ident):
+        return self.executions.get(ident, [])
 
-    def _other(self, _device, _key, line):
-        event = str(line.get("event"))
-        self.journal.counts[event] = self.journal.counts.get(event, 0) + 1
+    def _take(self, line, event, device, ident):
+        execution = self.current.get((device, ident))
+        if event == "boot":
+            self.devices.add(device)
+            self.boots[device] = self.boots.get(device, 0) + 1
+            self.current = {key: value for key, value in self.current.items() if key[0] != device}
+        elif event == "start":
+            execution = Execution(device, self.boots.get(device, 0), line["time"])
+            self.executions.setdefault(ident, []).append(execution)
+            self.current[device, ident] = execution
+        elif event == "result" and not execution:
+            self.orphans.append((device, ident))
+        elif event == "deaf":
+            self.deaf.append((device, line.get("bytes")))
+        elif event not in ("result", "computed", "acknowledged", "stopped"):
+            self.counts[str(event)] = self.counts.get(str(event), 0) + 1
+        elif execution:
+            self._of_execution(execution, event, line)
 
-    def _boot(self, device, _key, _line):
-        self.journal.devices.add(device)
-        self.boots[device] = self.boots.get(device, 0) + 1
-        for key in [key for key in self.current if key[0] == device]:
-            del self.current[key]
-
-    def _start(self, device, key, line):
-        execution = Execution(device, self.boots.get(device, 0), line["time"])
-        self.journal.executions.setdefault(key[1], []).append(execution)
-        self.current[key] = execution
-
-    def _computed(self, _device, key, _line):
-        if key in self.current:
-            self.current[key].computed += 1
-
-    def _result(self, device, key, line):
-        if key not in self.current:
-            self.journal.orphans.append((device, key[1]))
-            return
-        result = Result(line["time"], line.get("results"), line.get("error"))
-        self.current[key].results.append(result)
-
-    def _acknowledged(self, _device, key, line):
-        for result in self.current[key].results if key in self.current else []:
-            if result.acknowledged is None:
-                result.acknowledged = line["time"]
-                return
-
-    def _stopped(self, _device, key, _line):
-        if key in self.current:
-            self.current[key].stopped = True
-
-    def _deaf(self, device, _key, line):
-        self.journal.deaf.append((device, line.get("bytes")))
-
-
-def read_journals(paths):
-    reader = JournalReader()
-    for path in paths:
-        reader.read(path)
-    return reader.journal
+    @staticmethod
+    def _of_execution(execution, event, line):
+        if event == "result":
+            execution.results.append(Result(line["time"], line.get("results"), line.get("error")))
+        elif event == "computed":
+            execution.computed += 1
+        elif event == "stopped":
+            execution.stopped = True
+        else:  # acknowledged: the first that is not yet
+            for result in execution.results:
+                if result.acknowledged is None:
+                    result.acknowledged = line["time"]
+                    return
 
 
 def read_list(path):
