@@ -92,24 +92,32 @@ void set_status(const char *plural, const char *name, const char *status)
                     "merge-patch+json", arena_printf(test_arena, "{\"status\":%s}", status), 200);
 }
 
+static void make(const char *collection, const char *api_version, const char *kind,
+                 const char *name, const char *more_metadata, const char *members)
+{
+    (void)ask(
+        "POST", collection,
+        arena_printf(test_arena,
+                     "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\"%s}%s}",
+                     api_version, kind, name, more_metadata, members),
+        201);
+}
+
+void make_plain(const char *collection, const char *api_version, const char *kind, const char *name)
+{
+    make(collection, api_version, kind, name, "", "");
+}
+
 void make_configmap(const char *name, const char *more_metadata, const char *data)
 {
-    (void)ask("POST", CONFIGMAPS,
-              arena_printf(test_arena,
-                           "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":"
-                           "\"%s\"%s},\"data\":%s}",
-                           name, more_metadata, data),
-              201);
+    make(CONFIGMAPS, "v1", "ConfigMap", name, more_metadata,
+         arena_printf(test_arena, ",\"data\":%s", data));
 }
 
 void make_job(const char *name)
 {
-    (void)ask("POST", GROUP "propellerjobs",
-              arena_printf(test_arena,
-                           "{" API ",\"kind\":\"PropellerJob\",\"metadata\":{\"name\":\"%s\"},"
-                           "\"spec\":{\"name\":\"%s\",\"taskRefs\":[\"a\"]}}",
-                           name, name),
-              201);
+    make(GROUP "propellerjobs", API_VERSION, "PropellerJob", name, "",
+         arena_printf(test_arena, ",\"spec\":{\"name\":\"%s\",\"taskRefs\":[\"a\"]}", name));
 }
 
 const char *names_in(const char *yaml)

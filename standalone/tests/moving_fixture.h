@@ -19,18 +19,22 @@ const char *export_of(const struct kv_fixture *store, const struct export_option
 
 extern struct import_counts imported;
 extern const char *import_refusals; /* a line each */
-/* options: of their roundtrip and live; the rest is filled in. What the API is asked goes to roundtrip. */
+/* What the API is asked goes to roundtrip. */
 int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, struct error *err);
 /* Without errors. */
 void import_into(struct api *target, const char *text);
 
 #define GROUP "/apis/propeller.propeller.abstractmachines.fr/v1/namespaces/default/"
-#define API "\"apiVersion\":\"propeller.propeller.abstractmachines.fr/v1\""
+#define API_VERSION "propeller.propeller.abstractmachines.fr/v1"
+#define API "\"apiVersion\":\"" API_VERSION "\""
 
 /* Through the API; more_…: JSON members behind those of the same. */
 void make_task(const char *name, const char *more_metadata, const char *more_spec);
 void make_configmap(const char *name, const char *more_metadata, const char *data);
 void make_job(const char *name);
+/* It has a name alone. collection: its path. */
+void make_plain(const char *collection, const char *api_version, const char *kind,
+                const char *name);
 void set_status(const char *plural, const char *name, const char *status);
 /* Tasks done, failed, again (with a retry left), nightly (recurring), running, needs (on done), and a
  * finished job. */

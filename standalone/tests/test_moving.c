@@ -73,10 +73,8 @@ TEST(namespaces_come_first_and_tasks_last)
         "\"channelId\":\"c\",\"clientId\":\"i\",\"clientKey\":\"k\"}}}",
         201);
     make_configmap("c", "", "{}");
-    (void)ask("POST", "/api/v1/namespaces/default/secrets",
-              "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"}}", 201);
-    (void)ask("POST", "/api/v1/namespaces",
-              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}", 201);
+    make_plain("/api/v1/namespaces/default/secrets", "v1", "Secret", "s");
+    make_plain("/api/v1/namespaces", "v1", "Namespace", "n");
     ck_assert_str_eq(
         names_in(export_of(&api_store, &PLAIN)),
         "Namespace n, Secret s, ConfigMap c, Proplet p, PropellerJob j, Task a, Task b");
@@ -93,21 +91,11 @@ TEST(children_and_what_is_the_clusters_stay_behind)
     (void)ask("DELETE", TASKS "/going", NULL, 200);
     make_task("stays", "", "");
     make_configmap("kube-root-ca.crt", "", "{}");
-    (void)ask(
-        "POST", "/api/v1/namespaces",
-        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"kube-system\"}}",
-        201);
-    (void)ask("POST", "/api/v1/namespaces/kube-system/secrets",
-              "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\"}}", 201);
-    (void)ask(
-        "POST", "/api/v1/namespaces/default/serviceaccounts",
-        "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\",\"metadata\":{\"name\":\"default\"}}",
-        201);
-    (void)ask(
-        "POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-        "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":"
-        "\"l\"}}",
-        201);
+    make_plain("/api/v1/namespaces", "v1", "Namespace", "kube-system");
+    make_plain("/api/v1/namespaces/kube-system/secrets", "v1", "Secret", "s");
+    make_plain("/api/v1/namespaces/default/serviceaccounts", "v1", "ServiceAccount", "default");
+    make_plain("/apis/coordination.k8s.io/v1/namespaces/default/leases", "coordination.k8s.io/v1",
+               "Lease", "l");
     ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)), "Task stays");
     ck_assert_str_eq(left_out(), "0 finished, 1 children, 1 deleted, 5 of the cluster");
     (void)ask_patch("/api/v1/namespaces/default", "merge-patch+json",
@@ -169,11 +157,8 @@ TEST(one_namespace_is_itself_and_what_is_in_it)
     struct kv_reader *reader = NULL;
     struct error err = { 0 };
 
-    (void)ask("POST", "/api/v1/namespaces",
-              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}", 201);
-    (void)ask("POST", "/api/v1/namespaces",
-              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n-2\"}}",
-              201);
+    make_plain("/api/v1/namespaces", "v1", "Namespace", "n");
+    make_plain("/api/v1/namespaces", "v1", "Namespace", "n-2");
     for (int i = 0; i < 40; i++)
         (void)ask("POST",
                   i % 2 ? "/api/v1/namespaces/n/configmaps" : "/api/v1/namespaces/n-2/configmaps",

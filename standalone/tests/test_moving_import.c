@@ -177,8 +177,7 @@ TEST_TIMES(an_import_that_breaks_anywhere_goes_on_when_it_is_run_again, 2)
     struct error err = { 0 };
 
     make_finished();
-    (void)ask("POST", "/api/v1/namespaces",
-              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}", 201);
+    make_plain("/api/v1/namespaces", "v1", "Namespace", "n");
     const char *text = export_of(&api_store, &WITH_STATUS);
     int breaks = 0;
 
