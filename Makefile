@@ -217,7 +217,7 @@ QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% dige
 QUICK_tsan := $(foreach t,$(addprefix common/tests/test_,controller elector% events http_% informer mailbox manager metrics \
     mqtt mqtt_settle store% thread watch_loop workqueue%) $(addprefix controller/tests/test_,bridge% coordinator process vmafx_reconcilers \
     update_mail) webhook/tests/test_serving $(addprefix standalone/tests/test_,api_turns api_watch collector kv_watch \
-    kv_reader in_process server),$(filter $t,$(TEST_SRC:%.c=%)))
+    kv_backup in_process server),$(filter $t,$(TEST_SRC:%.c=%)))
 QUICK_PROGRAMS := $(if $(filter plain,$(FLAVOUR)),$(TESTS),$(sort $(QUICK_$(FLAVOUR):%=$(OUT)/%)) $(if $(filter asan,$(FLAVOUR)),$(FUZZERS)))
 
 .PHONY: unit unit-changed unit-quick unit-quick-build unit-quick-programs print-quick-programs

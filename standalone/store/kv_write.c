@@ -13,7 +13,7 @@
 #define MAX_GROUP_BYTES ((size_t)12 << 20)
 
 /* Pages in the log: from the first number on it is moved into the file, as SQLite does by default; from the second on
- * readers wait until it can begin anew, or it would grow as long as somebody always reads. 4 and 16 MiB. */
+ * readers wait until it can begin anew, or it would grow as long as there is always one of them. 4 and 16 MiB. */
 #define LOG_FRAMES 1000
 #define LOG_MAX_FRAMES 4000
 
@@ -369,7 +369,7 @@ static int change(struct kv *kv, enum kv_statement id, uint64_t first, uint64_t 
     return kv_step(&kv->writer, statement, "compact", err);
 }
 
-/* A bounded number of revisions: all of them, or none. Who reads at one finds its rows, or that it is compacted. */
+/* A bounded number of revisions: all of them, or none. A reader at one finds its rows, or that it is compacted. */
 static int compact(struct kv *kv, struct error *err)
 {
     struct kv_history *history = &kv->history;
@@ -396,7 +396,7 @@ static int compact(struct kv *kv, struct error *err)
     return 0;
 }
 
-/* What fails is tried again with the next write. */
+/* A step that fails is tried again with the next write. */
 static void history_step(struct kv *kv)
 {
     struct error err;

@@ -19,7 +19,7 @@ const char *export_of(const struct kv_fixture *store, const struct export_option
 
 extern struct import_counts imported;
 extern const char *import_refusals; /* a line each */
-/* What the API is asked goes to roundtrip. */
+/* Requests to the API go to roundtrip. */
 int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, struct error *err);
 /* Without errors. */
 void import_into(struct api *target, const char *text);

@@ -290,7 +290,7 @@ static void expect_whole(const char *path)
     kv_fixture_end(&copy);
 }
 
-/* What kill -9 would leave at any moment under the name of a backup: nothing, or all of it. */
+/* That which kill -9 would leave at any moment under the name of a backup: nothing, or all of it. */
 static void *back_up_once(void *path)
 {
     struct error err;

@@ -84,7 +84,7 @@ static void cut_log(size_t len)
     ck_assert_int_eq(truncate(log_path(), (off_t)len), 0);
 }
 
-/* What happens to the log, at this part of it in percent. */
+/* Damage to the log, at this part of it in percent. */
 static const struct loss {
     void (*damage)(size_t at); /* NULL: it is removed */
     size_t percent;
