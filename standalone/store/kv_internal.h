@@ -30,7 +30,6 @@ struct kv_history {
     struct kv_limits limits;
     struct kv_point head;
     struct kv_point compacted;
-    bool behind; /* the last step has left something that is due */
     bool failed; /* the last one, which was said */
 };
 

@@ -301,18 +301,17 @@ static void write_group(struct kv *kv, struct kv_write *first)
     kv_watches_notify(&kv->watches);
 }
 
-/* false: the store is closed. NULL in *ret: there is history to compact instead. */
-static bool wait_for_group(struct kv *kv, struct kv_write **ret)
+/* NULL: the store is closed. */
+static struct kv_write *wait_for_group(struct kv *kv)
 {
     struct kv_queue *queue = &kv->queue;
 
     (void)pthread_mutex_lock(&queue->lock);
-    while (!queue->first && !queue->stopping && !kv->history.behind)
+    while (!queue->first && !queue->stopping)
         (void)pthread_cond_wait(&queue->changed, &queue->lock);
-    *ret = take_group(kv);
-    bool goes_on = !queue->stopping;
+    struct kv_write *first = take_group(kv);
     (void)pthread_mutex_unlock(&queue->lock);
-    return goes_on;
+    return first;
 }
 
 /* --- history --- */
@@ -329,7 +328,7 @@ static bool is_time(const struct kv_history *history)
     uint64_t revisions = history->head.revision - history->compacted.revision;
     uint64_t bytes = history->head.weight - history->compacted.weight;
 
-    return history->behind || revisions > limits->revisions + limits->revisions / SLACK_SHARE ||
+    return revisions > limits->revisions + limits->revisions / SLACK_SHARE ||
            bytes > limits->bytes + limits->bytes / SLACK_SHARE;
 }
 
@@ -369,13 +368,12 @@ static int change(struct kv *kv, enum kv_statement id, uint64_t first, uint64_t 
     return kv_step(&kv->writer, statement, "compact", err);
 }
 
-/* A bounded number of revisions: all of them, or none. A reader at one finds its rows, or that it is compacted. */
+/* A bounded number of revisions, more than one group of writes makes: all of them, or none. A reader at one finds its rows, or that it is compacted. */
 static int compact(struct kv *kv, struct error *err)
 {
     struct kv_history *history = &kv->history;
     struct kv_point due;
 
-    history->behind = false;
     int r = find_due(kv, &due, err);
     if (r < 0 || !due.revision)
         return r;
@@ -390,7 +388,6 @@ static int compact(struct kv *kv, struct error *err)
         (void)kv_roll_back(&kv->writer);
         return r;
     }
-    history->behind = due.revision - history->compacted.revision == STEP_REVISIONS;
     history->compacted = due;
     atomic_store(&kv->compacted, due.revision);
     return 0;
@@ -464,9 +461,8 @@ void *kv_writer_run(void *ctx)
     struct kv *kv = ctx;
     struct kv_write *first;
 
-    while (wait_for_group(kv, &first)) {
-        if (first)
-            write_group(kv, first);
+    while ((first = wait_for_group(kv))) {
+        write_group(kv, first);
         history_step(kv);
         log_step(kv);
     }
