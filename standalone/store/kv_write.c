@@ -12,8 +12,8 @@
 #define MAX_GROUP 256
 #define MAX_GROUP_BYTES ((size_t)12 << 20)
 
-/* Pages in the log: from the first number on it is moved into the file, as SQLite does by default; from the second on
- * readers wait until it can begin anew, or it would grow as long as there is always one of them. 4 and 16 MiB. */
+/* Pages in the log, 4 and 16 MiB. From the first number on it is moved into the file, as SQLite does by default. From
+ * the second on readers wait until it has begun anew. With a reader at every moment it would never end otherwise. */
 #define LOG_FRAMES 1000
 #define LOG_MAX_FRAMES 4000
 
