@@ -119,7 +119,7 @@ static int read_users(struct arena *arena, const struct standalone_settings *set
     r = users_parse(*ret, &users, err);
     if (r < 0)
         return error_wrap(err, "'%s'", path);
-    users_unref(users);
+    users_destroy(users);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/alloc.h"
+#include "standalone/server/stream.h"
 
 static void ask(const struct in_process *self, struct arena *arena,
                 const struct http_request *request, struct api_reply *ret)
@@ -44,41 +45,18 @@ int in_process_roundtrip(void *ctx, struct arena *arena, const struct http_reque
     return 0;
 }
 
-static int next_line(void *watch, struct arena *arena, const char **ret, size_t *ret_len)
-{
-    return api_watch_next(watch, arena, ret, ret_len);
-}
-
-static uint32_t wait_ms(void *watch)
-{
-    return api_watch_wait_ms(watch);
-}
-
-static void set_notify(void *watch, void (*notify)(void *ctx), void *ctx)
-{
-    api_watch_set_notify(watch, notify, ctx);
-}
-
-static void close_watch(void *watch)
-{
-    api_watch_close(watch);
-}
-
 static void get(void *ctx, struct arena *arena, const char *path, struct http_response *ret,
                 struct http_stream *ret_stream)
 {
     const struct http_request request = { .method = "GET", .path = path };
+    const struct in_process *self = ctx;
     struct api_reply reply;
 
-    ask(ctx, arena, &request, &reply);
+    ask(self, arena, &request, &reply);
     *ret = response_of(&reply);
     *ret_stream = (struct http_stream){ 0 };
     if (reply.watch)
-        *ret_stream = (struct http_stream){ .ctx = reply.watch,
-                                            .next = next_line,
-                                            .wait_ms = wait_ms,
-                                            .set_notify = set_notify,
-                                            .close = close_watch };
+        *ret_stream = stream_open(reply.watch, &(struct sender_user){ .user = self->user });
 }
 
 /* Another user of the same API. */
@@ -92,17 +70,11 @@ static int guest_roundtrip(void *ctx, struct arena *arena, const struct http_req
                            struct http_response *ret, struct error *err)
 {
     const struct guest *guest = ctx;
-    struct users *users = users_file_get(guest->self.users);
-    const struct user *user = users_find_token(users, guest->token_hash);
     struct in_process self = guest->self;
-
-    if (user)
-        self.user = (struct user){ .name = arena_strdup(arena, user->name), .role = user->role };
-    users_unref(users);
-    if (user)
-        return in_process_roundtrip(&self, arena, request, ret, err);
-
     struct api_reply reply;
+
+    if (users_file_find(self.users, arena, guest->token_hash, &self.user))
+        return in_process_roundtrip(&self, arena, request, ret, err);
     api_refuse(arena, 401, "Unauthorized", "Unauthorized", &reply);
     *ret = response_of(&reply);
     return 0;

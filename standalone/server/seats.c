@@ -56,7 +56,7 @@ static void seats_remove(struct seats *seats, struct seat *seat)
 /* Counts of all users together, and of one user. */
 struct seat_counts {
     unsigned works, works_long;
-    unsigned requests, waits, has, has_long; /* of the user */
+    unsigned requests, watches, waits, has, has_long; /* of the user */
     size_t bytes;
 };
 
@@ -72,6 +72,7 @@ static struct seat_counts seats_count(const struct seats *seats, const char *who
         ret.works += works;
         ret.works_long += works && is_long;
         ret.requests += is_own;
+        ret.watches += is_own && seat->is_watch;
         ret.waits += is_own && seat->state == SEAT_WAITS;
         ret.has += has;
         ret.has_long += has && is_long;
@@ -186,6 +187,16 @@ bool seat_take(struct seat *seat, enum seat_use use)
 
     (void)pthread_mutex_unlock(&seats->lock);
     return works;
+}
+
+bool seat_watch(struct seat *seat)
+{
+    if (!seat)
+        return true;
+    (void)pthread_mutex_lock(&seat->seats->lock);
+    seat->is_watch = seats_count(seat->seats, seat->who).watches < seat->seats->max_watches;
+    (void)pthread_mutex_unlock(&seat->seats->lock);
+    return seat->is_watch;
 }
 
 bool seat_has_room(struct seat *seat, size_t len)

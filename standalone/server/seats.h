@@ -14,7 +14,7 @@
 #define SEATS_QUEUE 32u   /* requests of one user that wait; longer queues are refused */
 
 /*
- *  1. A user has requests in progress on at most max_requests connections.
+ *  1. A user has requests in progress on at most max_requests connections, max_watches of them watches.
  *  2. At most SEATS requests are in work, and at most SEATS_EACH of one user.
  *  3. At most SEATS_LONG long requests are in work, and at most SEATS_LONG_EACH of one user, so that lists of any
  *     number of users do not delay reads and writes of one object.
@@ -27,7 +27,7 @@
  *     changed, is always sent and counts.
  */
 struct seats {
-    size_t max_requests, max_answers, small_answer; /* set before seats_init */
+    size_t max_requests, max_watches, max_answers, small_answer; /* set before seats_init */
     pthread_mutex_t lock;
     struct seat *first, *last;
     bool is_closed;
@@ -56,6 +56,7 @@ struct seat {
     const char *who;
     enum seat_use use;
     enum seat_state state;
+    bool is_watch;
     size_t bytes; /* of its answer that count */
     pthread_cond_t changed;
 };
@@ -67,6 +68,8 @@ struct seat *seat_join(struct seats *seats, struct arena *arena, uint64_t reques
 /* Blocks until the request may be worked on. false: the user's queue is full, or the
  * seats are closed. */
 bool seat_take(struct seat *seat, enum seat_use use) MUST_CHECK;
+/* The answer is a watch, for as long as the request. false: the user has as many as one may have. */
+bool seat_watch(struct seat *seat) MUST_CHECK;
 /* The answer has len bytes by now. false: there is no room for them, and the answer is to be refused. */
 bool seat_has_room(struct seat *seat, size_t len) MUST_CHECK;
 /* The answer is made: the work has ended. */

@@ -33,7 +33,6 @@ struct server {
     struct api *api;
     struct users_file *users;
     struct http_server *http;
-    struct streams *streams;
     struct seats seats;
 };
 
@@ -86,22 +85,8 @@ static const char *read_token(struct arena *arena, const char *authorization)
 struct sender {
     const struct http_server_request *request;
     struct seat *seat; /* NULL: it is not known */
-    char token_hash[SHA256_HEX_LEN];
-    struct user user;
+    struct sender_user known;
 };
-
-static bool is_known(struct server *server, struct arena *arena, const char *token,
-                     struct sender *sender)
-{
-    struct users *users = users_file_get(server->users);
-    const struct user *user =
-        users_find_token(users, sha256_hex(token, strlen(token), sender->token_hash));
-
-    if (user)
-        sender->user = (struct user){ .name = arena_strdup(arena, user->name), .role = user->role };
-    users_unref(users);
-    return user;
-}
 
 /* A header that is ignored would let the sender act with rights of its own in the name of another user. */
 static bool is_impersonating(const struct http_server_request *request)
@@ -124,10 +109,13 @@ static bool find_sender(struct server *server, struct arena *arena,
     const char *token = read_token(arena, request->authorization);
 
     *sender = (struct sender){ .request = request,
-                               .user = { .name = "system:anonymous", .role = ROLE_VIEW } };
+                               .known = { .users = server->users,
+                                          .user = { "system:anonymous", ROLE_VIEW } } };
     if (!token && is_open_to_all(request->path))
         return true;
-    if (!token || !is_known(server, arena, token, sender)) {
+    if (!token || !users_file_find(server->users, arena,
+                                   sha256_hex(token, strlen(token), sender->known.token_hash),
+                                   &sender->known.user)) {
         api_refuse(arena, 401, "Unauthorized", "Unauthorized", ret);
         return false;
     }
@@ -136,9 +124,9 @@ static bool find_sender(struct server *server, struct arena *arena,
         api_refuse(arena, 403, "Forbidden", "impersonation (--as) is not supported", ret);
         return false;
     }
-    sender->seat = seat_join(&server->seats, arena, request->id, sender->user.name);
+    sender->seat = seat_join(&server->seats, arena, request->id, sender->known.user.name);
     if (!sender->seat)
-        refuse_more(arena, sender->user.name, "requests", ret);
+        refuse_more(arena, sender->known.user.name, "requests", ret);
     return sender->seat;
 }
 
@@ -165,7 +153,7 @@ static struct api_request request_of(struct sender *sender)
         .user_agent = request->user_agent,
         .body = request->body,
         .body_len = request->body_len,
-        .user = &sender->user,
+        .user = &sender->known.user,
         .has_room = has_room,
         .is_gone = is_gone,
         .ctx = sender,
@@ -261,7 +249,7 @@ static void handle_known(struct server *server, struct arena *arena, struct send
 
     /* Health checks do not wait. */
     if (!is_open_to_all(request->path) && !seat_take(sender->seat, use))
-        refuse_more(arena, sender->user.name, "requests", ret);
+        refuse_more(arena, sender->known.user.name, "requests", ret);
     else if (http_request_is_gone(request)) /* while it waited: nothing is done */
         api_refuse(arena, 504, "Timeout", "the client has gone", ret);
     else
@@ -272,17 +260,19 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
                    struct http_server_reply *ret)
 {
     struct server *server = ctx;
-    const struct http_stream *stream = NULL;
+    struct http_stream *stream = NULL;
     CLEANUP(arena_destroyp) struct arena *made = arena_create();
     struct api_reply reply;
     struct sender sender;
 
     if (find_sender(server, arena, request, &sender, &reply))
         handle_known(server, made, &sender, &reply);
-    if (reply.watch) {
-        stream = stream_open(server->streams, arena, reply.watch, sender.token_hash, &sender.user);
-        if (!stream)
-            refuse_more(arena, sender.user.name, "watches", &reply);
+    if (reply.watch && seat_watch(sender.seat)) {
+        stream = arena_new(arena, struct http_stream);
+        *stream = stream_open(reply.watch, &sender.known);
+    } else if (reply.watch) {
+        api_watch_close(reply.watch);
+        refuse_more(arena, sender.known.user.name, "watches", &reply);
     }
     /* Only a read changed nothing, so that its answer may be another one. */
     if (is_read(request) && !seat_has_room(sender.seat, reply.body_len))
@@ -294,15 +284,8 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
     ret->stream = stream;
 }
 
-static void on_users_changed(void *ctx)
-{
-    streams_check(ctx);
-}
-
 static void release(struct server *server)
 {
-    users_file_set_changed(server->users, NULL, NULL);
-    streams_destroy(server->streams);
     seats_release(&server->seats);
     free(server);
 }
@@ -332,15 +315,13 @@ int server_start(const struct server_options *options, struct server **ret, stru
 
     server->api = options->api;
     server->users = options->users;
-    server->streams =
-        streams_create(server->users, (connections + WATCHES_SHARE - 1) / WATCHES_SHARE);
     server->seats = (struct seats){
         .max_requests = (connections + BUSY_SHARE - 1) / BUSY_SHARE,
+        .max_watches = (connections + WATCHES_SHARE - 1) / WATCHES_SHARE,
         .max_answers = options->max_answers ? options->max_answers : MAX_ANSWERS,
         .small_answer = SMALL_ANSWER,
     };
     seats_init(&server->seats);
-    users_file_set_changed(server->users, on_users_changed, server->streams);
 
     int r = http_server_start(&http, &server->http, err);
     if (r < 0) {

@@ -14,7 +14,7 @@ struct server_options {
     const char *address; /* "127.0.0.1:6443", as http_server's */
     const char *cert_pem, *key_pem;
     struct api *api;          /* borrowed */
-    struct users_file *users; /* borrowed; this server is notified of its changes */
+    struct users_file *users; /* borrowed */
     unsigned max_connections; /* 0: 512; each has a thread */
     unsigned max_strangers;   /* the limit of connections without a known user; 0: half */
     size_t max_answers;       /* bytes of all that are made or sent; 0: 16 MiB */
@@ -26,7 +26,7 @@ struct server_options {
  *     room. Of more connections than max_strangers without a known user the oldest is closed, so
  *     that they hold up no others.
  *  2. Bodies of at most api_max_body(). A request, and each chunk of a watch, has a minute.
- *  3. A watch ends when its user is removed, or gets another role.
+ *  3. A watch ends within a second when its user is removed, or gets another role.
  *     Of one user no more than half of the connections have a request in progress, and no more than a quarter
  *     are watches: then 429.
  *  4. Requests in work and answers that are not read are limited by seats.h. A request that has to wait too long in

@@ -1,18 +1,16 @@
 #include "standalone/server/users.h"
 
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sys/stat.h>
 
 #include "common/base/alloc.h"
-#include "common/base/cond.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "common/runtime/thread.h"
 
 #define BLANKS " \t\r"
 
@@ -22,28 +20,15 @@ struct entry {
     char hash[SHA256_HEX_LEN];
 };
 struct users {
-    atomic_uint references;
     struct entry items[USERS_MAX];
     size_t len;
 };
 
-static void destroy(struct users *users)
+void users_destroy(struct users *users)
 {
-    for (size_t i = 0; i < users->len; i++)
+    for (size_t i = 0; users && i < users->len; i++)
         free(users->items[i].name);
     free(users);
-}
-
-struct users *users_ref(struct users *users)
-{
-    atomic_fetch_add(&users->references, 1);
-    return users;
-}
-
-void users_unref(struct users *users)
-{
-    if (users && atomic_fetch_sub(&users->references, 1) == 1)
-        destroy(users);
 }
 
 size_t users_len(const struct users *users)
@@ -122,19 +107,18 @@ int users_parse(const char *text, struct users **ret, struct error *err)
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct users *users = xcalloc(1, sizeof(*users));
 
-    atomic_init(&users->references, 1);
     for (size_t number = 1; *text; number++) {
         size_t len = strcspn(text, "\n");
         int r = read_line(users, arena, text, len, number, err);
 
         if (r < 0) {
-            destroy(users);
+            users_destroy(users);
             return r;
         }
         text += len + (text[len] == '\n');
     }
     if (!users->len) {
-        destroy(users);
+        users_destroy(users);
         return error_set(err, ERROR_INVALID, "there is no user in it");
     }
     *ret = users;
@@ -187,23 +171,13 @@ char *users_make_token(struct arena *arena)
     return arena_printf(arena, "%s-%s", uuid_random(one), uuid_random(other));
 }
 
-/* Between two looks for changes while no request comes. */
-#define LOOK_EVERY_MS 1000
+/* --- the file, as it is now --------------------------------------------------------------------- */
 
 struct users_file {
     char *path;
-    pthread_t thread;
-
-    pthread_mutex_t lock;   /* of what follows; held while the file is read */
-    pthread_cond_t changed; /* the two below */
-    bool is_untold, is_stopping;
-    struct stat seen; /* the file that was looked at last; zeroes: there was none */
+    pthread_mutex_t lock; /* of what follows; held while the file is read */
+    struct stat seen;     /* the file that was looked at last; zeroes: there was none */
     struct users *users;
-
-    pthread_mutex_t
-        telling; /* of the two below; held while it is told, before the other lock is taken */
-    void (*function)(void *ctx);
-    void *ctx;
 };
 
 static bool is_same(const struct stat *a, const struct stat *b)
@@ -244,75 +218,23 @@ static void refresh(struct users_file *file)
                   ERROR_TEXT(&err), NULL);
         return;
     }
-    users_unref(file->users);
+    users_destroy(file->users);
     file->users = users;
-    file->is_untold = true;
-    (void)pthread_cond_signal(&file->changed); /* the thread tells: this one may hold locks */
-    log_info("the file of users was read again", "users", LOG_INT((int64_t)users_len(users)), NULL);
+    log_info("the file of users was read again", "users", LOG_INT((int64_t)users->len), NULL);
 }
 
-struct users *users_file_get(struct users_file *file)
+bool users_file_find(struct users_file *file, struct arena *arena,
+                     const char hash[static SHA256_HEX_LEN], struct user *ret)
 {
+    const struct user *user;
+
     pthread_mutex_lock(&file->lock);
     refresh(file);
-
-    struct users *users = users_ref(file->users);
-
+    user = users_find_token(file->users, hash);
+    if (user)
+        *ret = (struct user){ .name = arena_strdup(arena, user->name), .role = user->role };
     pthread_mutex_unlock(&file->lock);
-    return users;
-}
-
-void users_file_set_changed(struct users_file *file, void (*function)(void *ctx), void *ctx)
-{
-    pthread_mutex_lock(&file->telling);
-    file->function = function;
-    file->ctx = ctx;
-    pthread_mutex_unlock(&file->telling);
-}
-
-/* --- the thread that looks -------------------------------------------------------------------- */
-
-static void tell(struct users_file *file)
-{
-    pthread_mutex_lock(&file->telling);
-    if (file->function)
-        file->function(file->ctx);
-    pthread_mutex_unlock(&file->telling);
-}
-
-/* Whether there is something to tell; false: the end. */
-static bool wait_for_change(struct users_file *file)
-{
-    bool untold;
-
-    pthread_mutex_lock(&file->lock);
-    while (!file->is_untold && !file->is_stopping) {
-        struct timespec deadline = cond_deadline(LOOK_EVERY_MS);
-
-        if (!cond_wait_until(&file->changed, &file->lock, &deadline))
-            refresh(file);
-    }
-    untold = file->is_untold && !file->is_stopping;
-    file->is_untold = false;
-    pthread_mutex_unlock(&file->lock);
-    return untold;
-}
-
-static void *run(void *ctx)
-{
-    while (wait_for_change(ctx))
-        tell(ctx);
-    return NULL;
-}
-
-static void release(struct users_file *file)
-{
-    users_unref(file->users);
-    pthread_mutex_destroy(&file->telling);
-    pthread_cond_destroy(&file->changed);
-    pthread_mutex_destroy(&file->lock);
-    free(file->path);
-    free(file);
+    return user;
 }
 
 int users_file_open(const char *path, struct users_file **ret, struct error *err)
@@ -321,14 +243,10 @@ int users_file_open(const char *path, struct users_file **ret, struct error *err
 
     file->path = xstrdup(path);
     pthread_mutex_init(&file->lock, NULL);
-    pthread_mutex_init(&file->telling, NULL);
-    cond_init(&file->changed);
 
     int r = load(path, &file->seen, &file->users, err);
-    if (r == 0)
-        r = thread_start(&file->thread, "users", run, file, err);
     if (r < 0) {
-        release(file);
+        users_file_close(file);
         return r;
     }
     *ret = file;
@@ -339,10 +257,8 @@ void users_file_close(struct users_file *file)
 {
     if (!file)
         return;
-    pthread_mutex_lock(&file->lock);
-    file->is_stopping = true;
-    pthread_cond_signal(&file->changed);
-    pthread_mutex_unlock(&file->lock);
-    thread_join(file->thread);
-    release(file);
+    users_destroy(file->users);
+    pthread_mutex_destroy(&file->lock);
+    free(file->path);
+    free(file);
 }

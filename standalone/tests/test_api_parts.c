@@ -233,7 +233,7 @@ TEST(a_token_is_its_users_alone)
     ck_assert_ptr_null(by_token(users, "toke"));
     ck_assert_ptr_null(by_token(users, ""));
     ck_assert(!strstr(line, "token"));
-    users_unref(users);
+    users_destroy(users);
     ck_assert_int_lt(users_parse("eve king 00", &users, &err), 0);
     ck_assert_str_eq(err.message, "line 1: the role of 'eve' must be admin, edit or view");
     ck_assert_int_lt(users_parse("\neve view 00", &users, &err), 0);
@@ -265,7 +265,7 @@ TEST(a_name_has_no_control_characters)
     }
     ck_assert_int_eq(users_line(arena, "M\xc3\xa9l~!\xc2\xa0", ROLE_VIEW, "token", &line, &err), 0);
     ck_assert_int_eq(users_parse(line, &users, &err), 0);
-    users_unref(users);
+    users_destroy(users);
 }
 
 static const struct {

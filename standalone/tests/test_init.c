@@ -153,6 +153,6 @@ TEST(a_line_without_its_kubeconfig_is_begun_anew)
     init_fixture_run();
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
     ck_assert_uint_eq(users_len(users), 1);
-    users_unref(users);
+    users_destroy(users);
     ck_assert(knows("admin.kubeconfig"));
 }

@@ -154,7 +154,7 @@ TEST(who_is_added_at_the_same_time_is_there)
     ck_assert_uint_eq(users_len(users), ADDERS + 1);
     for (int i = 0; i < ADDERS; i++)
         ck_assert_ptr_nonnull(strstr(text_of("users"), names[i]));
-    users_unref(users);
+    users_destroy(users);
 }
 
 TEST(a_file_without_its_last_newline_is_added_to)
@@ -169,7 +169,7 @@ TEST(a_file_without_its_last_newline_is_added_to)
     (void)add(arena_strdup(init_arena, "eve"));
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
     ck_assert_uint_eq(users_len(users), 2);
-    users_unref(users);
+    users_destroy(users);
 }
 
 TEST(a_user_is_added_once)
@@ -231,7 +231,7 @@ TEST(a_lost_kubeconfig_is_made_anew_with_another_token)
     ck_assert_str_ne(text_of("users"), before);
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
     ck_assert_uint_eq(users_len(users), 2); /* the token of before is nobody's */
-    users_unref(users);
+    users_destroy(users);
 }
 
 TEST(who_cannot_be_told_of_his_kubeconfig_is_not_added)
