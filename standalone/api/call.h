@@ -31,9 +31,6 @@ struct api_call {
     struct format format;
     const struct resource *resource; /* of ROUTE_OBJECTS */
     size_t warning_count;
-    /* Of an object that is created in a namespace: the namespace as it was when it was found to be there and to stay.
-     * key NULL: the object needs none. */
-    struct kv_guard place;
 };
 
 /*

@@ -166,10 +166,10 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
                                   const struct delete_options *options, cJSON **ret_object,
                                   struct error *err)
 {
-    CLEANUP(turn_endp) struct turn turn = { 0 };
+    CLEANUP(turn_endp)
+    pthread_mutex_t *turn UNUSED = turn_begin(&api->turns, stored_key(arena, resource, ns, name));
     enum delete_outcome outcome = DELETE_FAILED;
 
-    turn_begin(&turn, &api->turns, stored_key(arena, resource, ns, name));
     *err = (struct error){ .code = ERROR_CONFLICT };
     for (int i = 0; outcome == DELETE_FAILED && err->code == ERROR_CONFLICT && i < MAX_CONFLICTS;
          i++)

@@ -1,7 +1,6 @@
 #include "standalone/api/selection.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/str.h"
@@ -12,7 +11,7 @@ enum selection_operation { EXISTS, NOT_EXISTS, IN, NOT_IN };
 struct requirement {
     const char *key;
     enum selection_operation operation;
-    const char **values; /* sorted */
+    const char **values;
     size_t values_len;
 };
 struct selector {
@@ -49,19 +48,17 @@ static bool selection_take(struct selection_parser *parser, const char *text)
     return true;
 }
 
-static void selection_add_value(struct selection_parser *parser, struct requirement *requirement,
-                                const char *value)
+/* The array is made with the first value, for as many as there may be. */
+static int selection_add_value(struct selection_parser *parser, struct requirement *requirement,
+                               const char *value)
 {
-    size_t len = requirement->values_len;
-
-    if ((len & (len - 1)) == 0) { /* 1, 2, 4, …: all are taken */
-        const char **values = arena_array(parser->arena, const char *, len ? 2 * len : 1);
-
-        if (len)
-            memcpy(values, requirement->values, len * sizeof(*values));
-        requirement->values = values;
-    }
+    if (!requirement->values)
+        requirement->values = arena_array(parser->arena, const char *, SELECTION_MAX_VALUES);
+    if (requirement->values_len == SELECTION_MAX_VALUES)
+        return error_set(parser->err, ERROR_INVALID, "selector: more than %d values",
+                         SELECTION_MAX_VALUES);
     requirement->values[requirement->values_len++] = value;
+    return 0;
 }
 
 /* --- labels ----------------------------------------------------------------------------------- */
@@ -83,9 +80,11 @@ static int selection_read_list(struct selection_parser *parser, struct requireme
 {
     if (!selection_take(parser, "("))
         return selection_refuse(parser, "'('");
-    do
-        selection_add_value(parser, ret, selection_read_word(parser));
-    while (selection_take(parser, ","));
+    do {
+        int r = selection_add_value(parser, ret, selection_read_word(parser));
+        if (r < 0)
+            return r;
+    } while (selection_take(parser, ","));
     return selection_take(parser, ")") ? 0 : selection_refuse(parser, "',' or ')'");
 }
 
@@ -106,15 +105,9 @@ static int selection_read_operator(struct selection_parser *parser, struct requi
         ret->operation = OPERATORS[i].operation;
         if (OPERATORS[i].is_list)
             return selection_read_list(parser, ret);
-        selection_add_value(parser, ret, selection_read_word(parser));
-        return 0;
+        return selection_add_value(parser, ret, selection_read_word(parser));
     }
     return *parser->at && *parser->at != ',' ? selection_refuse(parser, "an operator") : 0;
-}
-
-static int selection_compare(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static int selection_read_label(struct selection_parser *parser, struct requirement *ret)
@@ -126,8 +119,6 @@ static int selection_read_label(struct selection_parser *parser, struct requirem
     ret->key = selection_read_word(parser);
     if (!negated)
         r = selection_read_operator(parser, ret);
-    if (ret->values)
-        qsort(ret->values, ret->values_len, sizeof(*ret->values), selection_compare);
     return r == 0 && !*ret->key ? selection_refuse(parser, "a key") : r;
 }
 
@@ -162,23 +153,10 @@ static bool selection_has_field(const struct resource *resource, const char *fie
     return false;
 }
 
-/* Up to the comma that ends it, without escapes. */
-static const char *selection_read_value(struct selection_parser *parser)
-{
-    char *value = arena_alloc(parser->arena, strlen(parser->at) + 1, 1);
-    size_t len = 0;
-
-    for (; *parser->at && *parser->at != ','; parser->at++) {
-        if (*parser->at == '\\' && parser->at[1])
-            parser->at++;
-        value[len++] = *parser->at;
-    }
-    return value;
-}
-
 static int selection_read_field(struct selection_parser *parser, struct requirement *ret)
 {
     size_t len = strcspn(parser->at, "=!,");
+    const char *value;
 
     ret->key = arena_strndup(parser->arena, parser->at, len);
     parser->at += len;
@@ -187,7 +165,10 @@ static int selection_read_field(struct selection_parser *parser, struct requirem
     if (*parser->at != '=')
         return selection_refuse(parser, "=, == or !=");
     parser->at += 1 + (parser->at[1] == '=');
-    selection_add_value(parser, ret, selection_read_value(parser));
+    value = parser->at;
+    parser->at += strcspn(value, ",");
+    (void)selection_add_value(parser, ret,
+                              arena_strndup(parser->arena, value, (size_t)(parser->at - value)));
     if (!selection_has_field(parser->resource, ret->key))
         return error_set(parser->err, ERROR_INVALID, "field label not supported: %.100s", ret->key);
     return 0;
@@ -267,10 +248,10 @@ bool selection_is_empty(const struct selection *selection)
 /* value NULL: there is none. */
 static bool requirement_is_met(const struct requirement *requirement, const char *value)
 {
-    bool is_one = value && requirement->values_len &&
-                  bsearch(&value, requirement->values, requirement->values_len, sizeof(value),
-                          selection_compare);
+    bool is_one = false;
 
+    for (size_t i = 0; value && !is_one && i < requirement->values_len; i++)
+        is_one = str_equal(value, requirement->values[i]);
     switch (requirement->operation) {
     case EXISTS:
         return value;

@@ -6,6 +6,7 @@
 
 /* In each of both selectors: each requirement is looked at for each object. */
 #define SELECTION_MAX_REQUIREMENTS 64
+#define SELECTION_MAX_VALUES 64 /* of one requirement */
 
 struct selector;
 struct selection {
@@ -14,8 +15,7 @@ struct selection {
 };
 
 /*
- * labels: "a,!b,c=d,e!=f,g in (h,i),j notin (k)"; fields: "metadata.name=a,spec.x!=b", with \ before a comma,
- * an equals sign or another \. "" selects everything. The selection lives in the arena.
+ * labels: "a,!b,c=d,e!=f,g in (h,i),j notin (k)"; fields: "metadata.name=a,spec.x!=b". "" selects everything. The selection lives in the arena.
  * ERROR_INVALID: one of them cannot be read, or objects of this resource cannot be
  * selected by this field: metadata.name and metadata.namespace are fields of all of them.
  */

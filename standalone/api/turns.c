@@ -1,55 +1,28 @@
 #include "standalone/api/turns.h"
 
-#include "common/base/str.h"
+#include "common/base/map.h"
 
 void turns_init(struct turns *turns)
 {
-    *turns = (struct turns){ 0 };
-    (void)pthread_mutex_init(&turns->lock, NULL);
-    (void)pthread_cond_init(&turns->changed, NULL);
+    for (size_t i = 0; i < TURNS; i++)
+        (void)pthread_mutex_init(&turns->locks[i], NULL);
 }
 
 void turns_release(struct turns *turns)
 {
-    (void)pthread_cond_destroy(&turns->changed);
-    (void)pthread_mutex_destroy(&turns->lock);
+    for (size_t i = 0; i < TURNS; i++)
+        (void)pthread_mutex_destroy(&turns->locks[i]);
 }
 
-/* The lock is held. */
-static const struct turn *turns_first_of(const struct turns *turns, const char *key)
+pthread_mutex_t *turn_begin(struct turns *turns, const char *key)
 {
-    const struct turn *turn = turns->first;
+    pthread_mutex_t *turn = &turns->locks[map_hash(key) % TURNS];
 
-    while (!str_equal(turn->key, key))
-        turn = turn->next;
+    (void)pthread_mutex_lock(turn);
     return turn;
 }
 
-void turn_begin(struct turn *turn, struct turns *turns, const char *key)
+void turn_end(pthread_mutex_t *turn)
 {
-    struct turn **end = &turns->first;
-
-    *turn = (struct turn){ .turns = turns, .key = key };
-    (void)pthread_mutex_lock(&turns->lock);
-    while (*end)
-        end = &(*end)->next;
-    *end = turn;
-    while (turns_first_of(turns, key) != turn)
-        (void)pthread_cond_wait(&turns->changed, &turns->lock);
-    (void)pthread_mutex_unlock(&turns->lock);
-}
-
-void turn_end(struct turn *turn)
-{
-    struct turns *turns = turn->turns;
-    struct turn **at;
-
-    if (!turns)
-        return;
-    (void)pthread_mutex_lock(&turns->lock);
-    for (at = &turns->first; *at != turn; at = &(*at)->next)
-        ;
-    *at = turn->next;
-    (void)pthread_cond_broadcast(&turns->changed);
-    (void)pthread_mutex_unlock(&turns->lock);
+    (void)pthread_mutex_unlock(turn);
 }

@@ -5,29 +5,21 @@
 
 #include "common/base/compiler.h"
 
+#define TURNS 256
+
 /*
- * Requests that read an object, change it and write it have their turns at it, in the order of coming: else the store
- * lets one win with each sync, the others read and lose again, and the slowest never ends. Nothing is kept for a key
- * that no request holds.
+ * Requests that read an object, change it and write it do so one after the other: else the store lets one win with
+ * each sync, and the others read and lose again. Objects whose keys have the same hash wait for each other, too. The
+ * seats of the server bound how many wait.
  */
 struct turns {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct turn
-        *first; /* of all keys, in the order of coming: as many as there are requests at most */
+    pthread_mutex_t locks[TURNS];
 };
 
 void turns_init(struct turns *turns);
 void turns_release(struct turns *turns); /* no caller waits */
 
-/* Of one request; it stays where it is. */
-struct turn {
-    struct turns *turns;
-    const char *key;
-    struct turn *next;
-};
-
 /* Waits for the turn. A request has one at a time. */
-void turn_begin(struct turn *turn, struct turns *turns, const char *key);
-void turn_end(struct turn *turn);
-DEFINE_CLEANUP_OF(struct turn, turn_end)
+pthread_mutex_t *turn_begin(struct turns *turns, const char *key);
+void turn_end(pthread_mutex_t *turn);
+DEFINE_CLEANUP(pthread_mutex_t *, turn_end)

@@ -13,10 +13,8 @@
 /* Of a generated name: so many that none is ever taken. */
 #define SUFFIX_LEN 10
 #define MAX_LABEL 63
-/* Writes of a namespace that may come in between while an object is made in it. */
+/* Writes of the object by the collector, which takes no turns, and of its namespace, that may come in between. */
 #define MAX_TRIES 100
-/* Writes of an object by the collector, which takes no turns, that may come in between. */
-#define MAX_CONFLICTS 5
 /* Levels of an object with its managed fields. A list has two above it, a Table in a watch event four, and clients
  * may have the same limit as this server. */
 #define MAX_DEPTH (JSON_MAX_DEPTH - 4)
@@ -33,14 +31,21 @@
  *
  * Functions that return int: 0, or -1 after a refusal; 1: another writer was faster, and nothing was written.
  */
+enum write_adds { ADDS_NEVER, ADDS_IF_ABSENT, ADDS_ALWAYS }; /* an object that is not there */
 struct write {
     struct api_call *call;
+    enum write_adds adds;
+    const char *key;
     int (*change)(struct write *write); /* makes object from live and the request */
     const char *subresource;            /* "" or "status" */
     const cJSON *live;                  /* NULL: it is created */
     uint64_t revision;                  /* of live in the store */
-    const cJSON *sent;                  /* of an update: the object as it was decoded */
+    const cJSON *sent;                  /* the object of the body, as it was decoded */
+    /* Of an object that is created in a namespace: the namespace as it was when it was found to be there and to stay.
+     * key NULL: the object needs none. */
+    struct kv_guard place;
     cJSON *object;
+    bool is_taken; /* another object has its name */
     bool any_kind; /* what the object says of its kind does not count */
     bool managed;  /* managedFields are set: server-side apply */
 };
@@ -165,8 +170,9 @@ static int write_check_names(struct write *write)
 }
 
 /* The namespace must be there, and must not be going: now, and when the object is created. */
-static int write_check_namespace(struct api_call *call, const char *name)
+static int write_check_namespace(struct write *write)
 {
+    struct api_call *call = write->call;
     const char *ns = call->route.ns;
     const cJSON *tree = NULL;
     struct kv_value value;
@@ -186,8 +192,8 @@ static int write_check_namespace(struct api_call *call, const char *name)
     if (r < 0)
         return call_fail_error(call, &err);
     if (json_path(tree, "metadata", DELETED, NULL))
-        return call_fail_terminating(call, name);
-    call->place = (struct kv_guard){ key, value.revision };
+        return call_fail_terminating(call, object_meta_text(write->object, "name"));
+    write->place = (struct kv_guard){ key, value.revision };
     return 0;
 }
 
@@ -410,7 +416,12 @@ static const char *write_key(const struct write *write)
                       object_meta_text(write->object, "name"));
 }
 
-static int write_put_once(struct write *write, uint64_t *ret, struct error *err)
+static const char *write_route_key(const struct api_call *call)
+{
+    return stored_key(call->arena, call->resource, call->route.ns, call->route.name);
+}
+
+static int write_put(struct write *write, uint64_t *ret, struct error *err)
 {
     struct api_call *call = write->call;
     /* stored_text changes what it is given */
@@ -418,28 +429,9 @@ static int write_put_once(struct write *write, uint64_t *ret, struct error *err)
     size_t len;
     const char *text = stored_text(call->arena, call->resource, copy, &len);
 
-    if (write->live || !call->place.key)
+    if (write->live || !write->place.key)
         return kv_put(call->api->kv, write_key(write), text, len, write->revision, ret, err);
-    return kv_put_guarded(call->api->kv, write_key(write), text, len, 0, &call->place, ret, err);
-}
-
-/* -ERROR_GONE: the namespace has changed while the object was made. It may be labelled, or on its way out; an object
- * that is written when it is being deleted would not be seen by the sweep of it. */
-static int write_put(struct write *write, uint64_t *ret, struct error *err, bool *ret_refused)
-{
-    int r = write_put_once(write, ret, err);
-
-    for (int i = 1; r == -ERROR_GONE && i < MAX_TRIES; i++) {
-        if (write_check_namespace(write->call, object_meta_text(write->object, "name")) < 0) {
-            *ret_refused = true;
-            return r;
-        }
-        r = write_put_once(write, ret, err);
-    }
-    if (r == -ERROR_GONE)
-        return error_set(err, ERROR_UNAVAILABLE, "namespace '%s' changes too often",
-                         write->call->route.ns);
-    return r;
+    return kv_put_guarded(call->api->kv, write_key(write), text, len, 0, &write->place, ret, err);
 }
 
 static int write_meet_taken(struct write *write)
@@ -448,39 +440,29 @@ static int write_meet_taken(struct write *write)
                            object_meta_text(write->object, "name"), "already exists");
 }
 
-/* A dry run: whether the name is free. */
-static int write_try_only(struct write *write, int code)
+static int write_check_size(struct write *write)
 {
-    struct api_call *call = write->call;
-    struct kv_value value;
-    struct error err;
-
-    if (write->live)
-        return write_reply(write, 0, code);
-
-    int r = kv_get(call->api->kv, call->arena, write_key(write), 0, &value, &err);
-    if (r == 0)
-        return write_meet_taken(write);
-    return r == -ERROR_NOT_FOUND ? write_reply(write, 0, code) : call_fail_error(call, &err);
+    if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
+        return call_fail(write->call, 400, "BadRequest", "the object nests too deep");
+    if (json_count(write->object, API_MAX_OBJECT_VALUES) == API_MAX_OBJECT_VALUES)
+        return call_fail_too_large(write->call, "the object has too many values");
+    return 0;
 }
 
-static int write_store(struct write *write, int code)
+static int write_store(struct write *write)
 {
     struct api_call *call = write->call;
+    int code = write->live ? 200 : 201, r;
     uint64_t revision = 0;
-    bool is_refused = false;
     struct error err;
-    int r;
 
-    if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
-        return call_fail(call, 400, "BadRequest", "the object nests too deep");
-    if (json_count(write->object, API_MAX_OBJECT_VALUES) == API_MAX_OBJECT_VALUES)
-        return call_fail_too_large(call, "the object has too many values");
     json_remove(object_meta_of(write->object), "resourceVersion");
     if (write->live)
         stored_set_version(write->object, write->revision);
+    if (write->is_taken)
+        return write_meet_taken(write);
     if (call->query.dry_run)
-        return write_try_only(write, code);
+        return write_reply(write, 0, code);
 
     bool ends = write->live && write_is_finished(write->object);
 
@@ -489,12 +471,10 @@ static int write_store(struct write *write, int code)
     else if (write->live && json_equal(write->live, write->object))
         return write_reply(write, 0, code); /* nothing changed: the version stays */
     else
-        r = write_put(write, &revision, &err, &is_refused);
-    if (is_refused)
-        return -1;
-    if (r == -ERROR_EXISTS)
-        return write_meet_taken(write);
-    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND)
+        r = write_put(write, &revision, &err);
+    /* GONE: the namespace has changed while the object was made. It may be labelled, or on its way out: an object
+     * that is written when it is being deleted would not be seen by the sweep of it. */
+    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND || r == -ERROR_EXISTS || r == -ERROR_GONE)
         return 1;
     if (r < 0)
         return call_fail_error(call, &err);
@@ -509,63 +489,19 @@ static int write_check_options(struct api_call *call, enum write_type type, cons
     return call_check_options(call, errors, kind);
 }
 
-/* --- create ----------------------------------------------------------------------------------- */
-
-static int write_create(struct write *write)
-{
-    return write_admit(write) < 0 ? -1 : write_store(write, 201);
-}
-
-static void write_generate_name(struct write *write)
-{
-    const char *prefix = object_meta_text(write->object, "generateName");
-    char uuid[UUID_LEN];
-
-    if (*object_meta_text(write->object, "name") || !*prefix)
-        return;
-    (void)uuid_random(uuid);
-    json_set_string(object_meta_of(write->object), "name",
-                    arena_printf(write->call->arena, "%.*s%s",
-                                 (int)str_utf8_cut(prefix, strlen(prefix), MAX_LABEL - SUFFIX_LEN),
-                                 prefix, uuid + UUID_LEN - 1 - SUFFIX_LEN));
-}
-
-int call_create(struct api_call *call)
-{
-    CLEANUP(turn_endp) struct turn turn = { 0 };
-    struct write write = { .call = call, .subresource = "" };
-    cJSON *object;
-    int64_t version;
-
-    if (write_check_options(call, WRITE_OBJECT, "CreateOptions") < 0 ||
-        call_body(call, &object) < 0 || write_decode(&write, object, false) < 0 ||
-        write_check_names(&write) < 0)
-        return -1;
-    if (str_to_int64(object_meta_text(write.object, "resourceVersion"), &version) && version &&
-        !call->query.dry_run)
-        return call_fail(call, 500, NULL,
-                         "resourceVersion should not be set on objects to be created");
-    write_generate_name(&write);
-    if (write_check_namespace(call, object_meta_text(write.object, "name")) < 0)
-        return -1;
-    turn_begin(&turn, &call->api->turns, write_key(&write));
-    return write_create(&write);
-}
-
 /* --- update: read, change, write against what was read ------------------------------------------ */
 
-/* 1: the object does not exist. */
+/* write->live stays NULL if the object does not exist. */
 static int write_load(struct write *write)
 {
     struct api_call *call = write->call;
     struct kv_value value;
     struct error err;
     cJSON *live = NULL;
-    const char *key = stored_key(call->arena, call->resource, call->route.ns, call->route.name);
-    int r = kv_get(call->api->kv, call->arena, key, 0, &value, &err);
+    int r = kv_get(call->api->kv, call->arena, write->key, 0, &value, &err);
 
     if (r == -ERROR_NOT_FOUND)
-        return 1;
+        return 0;
     if (r == 0)
         r = stored_tree(call->arena, call->resource, &value, 0, &live, &err);
     if (r < 0)
@@ -612,70 +548,107 @@ static int write_check_uid(struct write *write)
     return write_refuse_uid(write->call);
 }
 
-static int write_try_change(struct write *write)
+/* What a write needs beside the object itself. An object that names a uid is another one, which is not there any more. */
+static int write_check_place(struct write *write)
 {
-    if (write->change(write) < 0 || write_check_names(write) < 0 || write_check_uid(write) < 0 ||
-        write_check_version(write) < 0 || write_admit(write) < 0)
-        return -1;
-    return write_store(write, 200);
+    if (write->live)
+        return write_check_uid(write) < 0 ? -1 : write_check_version(write);
+    if (write->adds == ADDS_IF_ABSENT && *object_meta_text(write->object, "uid"))
+        return write_refuse_uid(write->call);
+    return write_check_namespace(write);
 }
 
-/* An object that names a uid is another one, which is not there any more. */
-static int write_create_instead(struct write *write)
+static int write_once(struct write *write)
 {
     struct api_call *call = write->call;
+    const char *name = call->route.name;
 
-    if (*write->subresource)
-        return call_fail_not_found(call, call->route.name);
-    if (write->change(write) < 0 || write_check_names(write) < 0)
+    if (write_load(write) < 0)
         return -1;
-    if (*object_meta_text(write->object, "uid"))
-        return write_refuse_uid(call);
-    if (write_check_namespace(call, call->route.name) < 0)
+    if (!write->live && (write->adds == ADDS_NEVER || *write->subresource))
+        return call_fail_not_found(call, name);
+    if (write->adds == ADDS_ALWAYS) {
+        write->is_taken = write->live;
+        write->live = NULL;
+    }
+    if (write->change(write) < 0 || write_check_names(write) < 0 || write_check_place(write) < 0 ||
+        write_admit(write) < 0 || write_check_size(write) < 0)
         return -1;
-    return write_create(write);
+    return write_store(write);
 }
 
-/* After a write of the collector it is tried again. */
-static int write_in_turn(const struct write *write, bool creates)
+/* After a write of the collector, or of the namespace, it is tried again. */
+static int write_in_turn(const struct write *write)
 {
-    CLEANUP(turn_endp) struct turn turn = { 0 };
     struct api_call *call = write->call;
+    CLEANUP(turn_endp)
+    pthread_mutex_t *turn UNUSED = turn_begin(&call->api->turns, write->key);
     int r = 1;
 
-    turn_begin(&turn, &call->api->turns,
-               stored_key(call->arena, call->resource, call->route.ns, call->route.name));
-    for (int i = 0; r > 0 && i < MAX_CONFLICTS; i++) {
+    for (int i = 0; r > 0 && i < MAX_TRIES; i++) {
         struct write once = *write;
 
-        r = write_load(&once);
-        if (r > 0 && !creates)
-            return call_fail_not_found(call, call->route.name);
-        if (r >= 0)
-            r = r > 0 ? write_create_instead(&once) : write_try_change(&once);
+        r = write_once(&once);
     }
     return r > 0 ? call_fail_changed(call, call->route.name) : r;
 }
 
+/* The object of the body, which is the same at each try. */
 static int write_take_sent(struct write *write)
 {
     write->object = arena_own(write->call->arena, json_copy(write->sent), json_free);
     return 0;
 }
 
-int call_update(struct api_call *call)
+static int write_read_sent(struct write *write, const char *options)
 {
-    struct write write = { .call = call,
-                           .subresource = call->route.subresource,
-                           .change = write_take_sent };
     cJSON *object;
 
-    if (write_check_options(call, WRITE_OBJECT, "UpdateOptions") < 0 ||
-        call_body(call, &object) < 0 || write_decode(&write, object, false) < 0 ||
-        write_check_names(&write) < 0)
+    if (write_check_options(write->call, WRITE_OBJECT, options) < 0 ||
+        call_body(write->call, &object) < 0 || write_decode(write, object, false) < 0 ||
+        write_check_names(write) < 0)
         return -1;
-    write.sent = write.object;
-    return write_in_turn(&write, false);
+    write->sent = write->object;
+    write->change = write_take_sent;
+    return 0;
+}
+
+static void write_generate_name(struct write *write)
+{
+    const char *prefix = object_meta_text(write->object, "generateName");
+    char uuid[UUID_LEN];
+
+    if (*object_meta_text(write->object, "name") || !*prefix)
+        return;
+    (void)uuid_random(uuid);
+    json_set_string(object_meta_of(write->object), "name",
+                    arena_printf(write->call->arena, "%.*s%s",
+                                 (int)str_utf8_cut(prefix, strlen(prefix), MAX_LABEL - SUFFIX_LEN),
+                                 prefix, uuid + UUID_LEN - 1 - SUFFIX_LEN));
+}
+
+int call_create(struct api_call *call)
+{
+    struct write write = { .call = call, .subresource = "", .adds = ADDS_ALWAYS };
+    int64_t version;
+
+    if (write_read_sent(&write, "CreateOptions") < 0)
+        return -1;
+    if (str_to_int64(object_meta_text(write.object, "resourceVersion"), &version) && version &&
+        !call->query.dry_run)
+        return call_fail(call, 500, NULL,
+                         "resourceVersion should not be set on objects to be created");
+    write_generate_name(&write);
+    write.key = write_key(&write);
+    return write_in_turn(&write);
+}
+
+int call_update(struct api_call *call)
+{
+    struct write write = { .call = call, .subresource = call->route.subresource };
+
+    write.key = write_route_key(call);
+    return write_read_sent(&write, "UpdateOptions") < 0 ? -1 : write_in_turn(&write);
 }
 
 /* --- patches ---------------------------------------------------------------------------------- */
@@ -785,5 +758,7 @@ int call_patch(struct api_call *call)
 
     if (write_check_options(call, applies ? WRITE_APPLY : WRITE_PATCH, "PatchOptions") < 0)
         return -1;
-    return write_in_turn(&write, applies);
+    write.adds = applies ? ADDS_IF_ABSENT : ADDS_NEVER;
+    write.key = write_route_key(call);
+    return write_in_turn(&write);
 }
