@@ -50,10 +50,9 @@ struct collector {
     bool is_behind;         /* the store could not be read */
     struct map *dependents; /* uid of an owner -> set of the keys of its dependents */
     struct map *swept;      /* uids of the namespaces that are going, and whose content was noted */
-    /* Keys to be looked at. At most a batch of them goes at once; more wait in bulk, whose older part is gone
-     * through from position on: */
-    struct map *todo, *bulk, *going;
-    size_t position;
+    struct map *todo;       /* keys to be looked at, all of them before events are taken again */
+    char **bulk;            /* and those of which a batch is, the last ones first */
+    size_t bulk_len, bulk_cap;
     bool is_left;      /* something, in a namespace */
     struct map *later; /* deletions that failed */
     int64_t later_ms;  /* the time to look at them again */
@@ -90,19 +89,19 @@ static void collector_note(struct collector *collector, const char *key)
     map_set(collector->todo, key, MARK);
 }
 
-static size_t collector_dependents(struct collector *collector, struct arena *arena,
-                                   const char *uid, const char *const **ret)
+static void collector_put_off(struct collector *collector, const char *key)
 {
-    struct map *set = map_get(collector->dependents, uid);
-    const char **keys = arena_array(arena, const char *, COLLECTOR_BATCH);
-    size_t len = 0, position = 0;
-    const char *key;
-    void *value;
+    if (collector->bulk_len == collector->bulk_cap) {
+        collector->bulk_cap = collector->bulk_cap ? 2 * collector->bulk_cap : COLLECTOR_BATCH;
+        collector->bulk = xrealloc(collector->bulk, collector->bulk_cap * sizeof(*collector->bulk));
+    }
+    collector->bulk[collector->bulk_len++] = xstrdup(key);
+}
 
-    while (set && len < COLLECTOR_BATCH && map_next(set, &position, &key, &value))
-        keys[len++] = arena_strdup(arena, key);
-    *ret = keys;
-    return len;
+/* The next key that was put off is the caller's; NULL: there is none. */
+static char *collector_take_bulk(struct collector *collector)
+{
+    return collector->bulk_len ? collector->bulk[--collector->bulk_len] : NULL;
 }
 
 size_t collector_looked_at(const struct collector *collector)
@@ -127,11 +126,6 @@ static const cJSON *collector_read_if(struct arena *arena, const struct kv_value
 static const cJSON *collector_owners(const cJSON *object)
 {
     return json_path(object, "metadata", "ownerReferences", NULL);
-}
-
-static bool collector_is_waiting(const cJSON *object)
-{
-    return delete_has_begun(object) && delete_has_finalizer(object, FINALIZER_FOREGROUND);
 }
 
 static const char *collector_owner_key(const struct collector *collector, struct arena *arena,
@@ -172,71 +166,51 @@ static void collector_note_dependents(struct collector *collector, const char *u
     void *value;
 
     while (set && map_next(set, &position, &key, &value))
-        collector_note(collector, key);
+        collector_put_off(collector, key);
 }
 
-/* A namespace that is going waits for its content, an owner in the foreground for its dependents. */
-static void collector_note_owners(struct collector *collector, struct arena *arena, const char *ns,
-                                  const cJSON *owners)
+/* before: the owners that it had. Events own nothing and are owned by nobody, as kube-controller-manager ignores
+ * them. Whether there is something to look at. */
+static bool collector_see_object(struct collector *collector, struct arena *arena,
+                                 const struct kv_value *value, const cJSON *before)
 {
-    json_for_each (reference, owners) {
-        const char *key = collector_owner_key(collector, arena, ns, reference);
-
-        if (key)
-            collector_note(collector, key);
-    }
-}
-
-/* previous: without text when there was none, or nobody knows. Events own nothing and are owned by nobody, as
- * kube-controller-manager ignores them. */
-static void collector_see_object(struct collector *collector, struct arena *arena,
-                                 const struct kv_value *value, const struct kv_value *previous)
-{
-    if (str_has_prefix(value->key, EVENT_KEYS))
-        return;
-
-    const cJSON *before = collector_read_if(arena, previous, "\"ownerReferences\"");
     const cJSON *owners = collector_owners(collector_read_if(arena, value, "\"ownerReferences\""));
-    const cJSON *deleting = collector_read_if(arena, value, "\"deletionTimestamp\"");
+    bool changed = !json_equal(owners, before);
 
-    if (!json_equal(owners, collector_owners(before))) {
-        collector_index_owners(collector, collector_owners(before), value->key, false);
+    if (str_has_prefix(value->key, EVENT_KEYS))
+        return false;
+    if (changed) {
+        collector_index_owners(collector, before, value->key, false);
         collector_index_owners(collector, owners, value->key, true);
-        collector_note(collector, value->key);
-        /* they may not wait any more for this object, which is there as before */
-        collector_note_owners(collector, arena, object_meta_text(before, "namespace"),
-                              collector_owners(before));
     }
-    if (!delete_has_begun(deleting))
-        return;
-    collector_note(collector, value->key);
-    if (collector_is_waiting(deleting) &&
-        !collector_is_waiting(collector_read_if(arena, previous, "\"deletionTimestamp\"")))
-        collector_note_dependents(collector, object_meta_text(deleting, "uid"));
+    return changed || delete_has_begun(collector_read_if(arena, value, "\"deletionTimestamp\""));
 }
 
 static void collector_see_event(struct collector *collector, struct arena *arena,
                                 const struct kv_event *event)
 {
-    if (event->type == KV_PUT) {
-        collector_see_object(collector, arena, &event->value, &event->previous);
-        return;
-    }
-
     const cJSON *previous = collector_read_if(arena, &event->previous, "\"uid\"");
     const char *uid = object_meta_text(previous, "uid");
     const char *ns = object_meta_text(previous, "namespace");
 
+    if (event->type == KV_PUT) {
+        if (collector_see_object(collector, arena, &event->value, collector_owners(previous)))
+            collector_note(collector, event->value.key);
+        return;
+    }
     collector_index_owners(collector, collector_owners(previous), event->value.key, false);
     map_remove(collector->swept, uid);
     collector_note_dependents(collector, uid);
     if (*ns)
         collector_note(collector, arena_printf(arena, NAMESPACE_KEYS "%s", ns));
-    collector_note_owners(collector, arena, ns, collector_owners(previous));
 }
 
 static void collector_forget(struct collector *collector)
 {
+    char *key;
+
+    while ((key = collector_take_bulk(collector)))
+        free(key);
     map_destroy(collector->dependents);
     map_destroy(collector->swept);
     collector->dependents = map_create(collector_destroy_set);
@@ -281,9 +255,8 @@ static int collector_walk(struct collector *collector, const char *prefix, size_
 static void collector_see_first(struct collector *collector, struct arena *arena,
                                 const struct kv_value *value)
 {
-    static const struct kv_value NOTHING;
-
-    collector_see_object(collector, arena, value, &NOTHING);
+    if (collector_see_object(collector, arena, value, NULL))
+        collector_put_off(collector, value->key);
 }
 
 /* The whole store, and from then on its events. */
@@ -366,19 +339,6 @@ static int collector_read(struct collector *collector, struct arena *arena, cons
     return r;
 }
 
-typedef bool collector_judge_fn(const cJSON *object, const char *uid);
-
-/* The judgement of the object of this key; 0 if it is not there, less than 0: it cannot be read. */
-static int collector_judge(struct collector *collector, const char *key, collector_judge_fn *judge,
-                           const char *uid)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct collector_subject subject;
-    int r = collector_read(collector, arena, key, &subject);
-
-    return r == 0 ? judge(subject.object, uid) : r < 0 ? r : 0;
-}
-
 /* The resource of a key "/registry/<group>/<plural>/…": the one that is stored in this form. */
 static const struct resource *collector_resource(struct collector *collector, const char *key)
 {
@@ -454,7 +414,7 @@ static enum collector_outcome collector_delete(struct collector *collector, stru
                : COLLECTOR_DONE;
 }
 
-/* --- objects with owners ---------------------------------------------------------------------- */
+/* --- owners and dependents -------------------------------------------------------------------- */
 
 /* One owner that is there keeps the object; references to the others go. */
 static enum collector_outcome collector_look_at_owners(struct collector *collector,
@@ -463,78 +423,23 @@ static enum collector_outcome collector_look_at_owners(struct collector *collect
 {
     const char *ns = object_meta_text(subject->object, "namespace");
     cJSON *kept = json_array(arena);
-    size_t len = 0, solid = 0, waiting = 0;
+    size_t len = 0;
 
     json_for_each (reference, collector_owners(subject->object)) {
         const char *key = collector_owner_key(collector, arena, ns, reference);
-        const char *uid = json_string(json_get(reference, "uid"), "");
         struct collector_subject owner = { .key = key };
-        bool is_known = len++ < MAX_OWNERS && key, is_there, is_waiting;
+        bool is_known = len++ < MAX_OWNERS && key;
 
         if (is_known && collector_read(collector, arena, key, &owner) < 0)
             return COLLECTOR_LATER;
-        is_there = !is_known || (owner.object && str_equal(collector_uid(&owner), uid));
-        is_waiting = is_known && is_there && collector_is_waiting(owner.object);
-        waiting += is_waiting;
-        solid += is_there && !is_waiting;
-        if (is_there && !is_waiting)
+        if (!is_known || (owner.object && str_equal(collector_uid(&owner),
+                                                    json_string(json_get(reference, "uid"), ""))))
             json_add(kept, json_copy(reference));
     }
-    if (solid == len)
+    if (json_len(kept) == len)
         return COLLECTOR_DONE;
-    if (solid)
-        return collector_write(collector, arena, subject, "ownerReferences", kept);
-    /* Its dependents go before it if its owner waits for all of them. */
-    bool is_owner = map_get(collector->dependents, collector_uid(subject));
-
-    return collector_delete(collector, arena, subject,
-                            waiting && is_owner ? POLICY_FOREGROUND : NULL);
-}
-
-/* --- owners that are being deleted ------------------------------------------------------------- */
-
-static enum collector_outcome collector_remove_finalizer(struct collector *collector,
-                                                         struct arena *arena,
-                                                         const struct collector_subject *subject,
-                                                         const char *name)
-{
-    cJSON *kept = json_array(arena);
-
-    json_for_each (item, json_path(subject->object, "metadata", "finalizers", NULL)) {
-        if (!str_equal(json_string(item, ""), name))
-            json_add_string(kept, json_string(item, ""));
-    }
-    return collector_write(collector, arena, subject, "finalizers", kept);
-}
-
-static bool collector_judge_waited_for(const cJSON *object, const char *uid)
-{
-    json_for_each (reference, collector_owners(object)) {
-        if (str_equal(json_string(json_get(reference, "uid"), ""), uid))
-            return true;
-    }
-    return false;
-}
-
-/* Dependents are looked at on their own: they were noted when their owner began to wait, or when they came. */
-static enum collector_outcome collector_await_dependents(struct collector *collector,
-                                                         struct arena *arena,
-                                                         const struct collector_subject *subject)
-{
-    const char *uid = collector_uid(subject);
-    const char *const *keys;
-    size_t len = collector_dependents(collector, arena, uid, &keys);
-
-    for (size_t i = 0; i < len; i++) {
-        int r = collector_judge(collector, keys[i], collector_judge_waited_for, uid);
-
-        if (r)
-            return r < 0 ? COLLECTOR_LATER
-                         : COLLECTOR_DONE; /* the end of the dependent wakes this owner */
-    }
-    if (len == COLLECTOR_BATCH)
-        return COLLECTOR_MORE;
-    return collector_remove_finalizer(collector, arena, subject, FINALIZER_FOREGROUND);
+    return json_len(kept) ? collector_write(collector, arena, subject, "ownerReferences", kept)
+                          : collector_delete(collector, arena, subject, NULL);
 }
 
 static enum collector_outcome collector_disown(struct collector *collector, const char *key,
@@ -556,43 +461,64 @@ static enum collector_outcome collector_disown(struct collector *collector, cons
                : collector_write(collector, arena, &dependent, "ownerReferences", kept);
 }
 
+/* A batch of the dependents of an owner that is being deleted. */
 static enum collector_outcome collector_orphan_dependents(struct collector *collector,
-                                                          struct arena *arena,
                                                           const struct collector_subject *subject)
 {
     const char *uid = collector_uid(subject);
-    const char *const *keys;
-    size_t len = collector_dependents(collector, arena, uid, &keys);
+    struct map *set = map_get(collector->dependents, uid);
+    size_t position = 0, len = 0;
+    const char *key;
+    void *value;
 
-    for (size_t i = 0; i < len; i++) {
-        if (collector_disown(collector, keys[i], uid) != COLLECTOR_DONE)
+    while (set && map_next(set, &position, &key, &value)) {
+        if (len++ == COLLECTOR_BATCH)
+            return COLLECTOR_MORE;
+        if (collector_disown(collector, key, uid) != COLLECTOR_DONE)
             return COLLECTOR_LATER;
     }
-    if (len == COLLECTOR_BATCH)
-        return COLLECTOR_MORE;
-    return collector_remove_finalizer(collector, arena, subject, FINALIZER_ORPHAN);
+    return COLLECTOR_DONE;
+}
+
+/* Without the finalizers that are the collector's own work. Objects of an older version may have one for deletion in
+ * the foreground. */
+static enum collector_outcome collector_end(struct collector *collector, struct arena *arena,
+                                            const struct collector_subject *subject)
+{
+    enum collector_outcome outcome = COLLECTOR_DONE;
+    cJSON *kept = json_array(arena);
+    const cJSON *finalizers = json_path(subject->object, "metadata", "finalizers", NULL);
+
+    if (delete_has_finalizer(subject->object, FINALIZER_ORPHAN))
+        outcome = collector_orphan_dependents(collector, subject);
+    json_for_each (item, finalizers) {
+        const char *name = json_string(item, "");
+
+        if (!str_equal(name, FINALIZER_ORPHAN) && !str_equal(name, FINALIZER_FOREGROUND))
+            json_add_string(kept, name);
+    }
+    return outcome != COLLECTOR_DONE || json_len(kept) == json_len(finalizers)
+               ? outcome
+               : collector_write(collector, arena, subject, "finalizers", kept);
 }
 
 /* --- namespaces that are being deleted: their content goes, and then they do -------------------------- */
-
-static bool collector_judge_going(const cJSON *object, const char *uid UNUSED)
-{
-    return delete_has_begun(object);
-}
 
 /* 1: the object is in a namespace that goes; less than 0: that cannot be read. */
 static int collector_is_in_going(struct collector *collector, struct arena *arena,
                                  const struct collector_subject *subject)
 {
     const char *ns = object_meta_text(subject->object, "namespace");
+    struct collector_subject space = { .object = NULL };
+    int r =
+        *ns ? collector_read(collector, arena, arena_printf(arena, NAMESPACE_KEYS "%s", ns), &space)
+            : 1;
 
-    return *ns ? collector_judge(collector, arena_printf(arena, NAMESPACE_KEYS "%s", ns),
-                                 collector_judge_going, NULL)
-               : 0;
+    return r < 0 ? r : delete_has_begun(space.object);
 }
 
 /* As the namespace controller of a cluster, which takes from objects that are being deleted, too, what makes them
- * wait for others: two that wait for one another would stay, and the namespace with them. */
+ * wait for the collector. */
 static enum collector_outcome collector_sweep(struct collector *collector, struct arena *arena,
                                               const struct collector_subject *subject)
 {
@@ -606,7 +532,7 @@ static enum collector_outcome collector_sweep(struct collector *collector, struc
 static void collector_note_value(struct collector *collector, struct arena *arena UNUSED,
                                  const struct kv_value *value)
 {
-    collector_note(collector, value->key);
+    collector_put_off(collector, value->key);
 }
 
 /* Calls the function with objects of the namespace, or with the first of each resource. */
@@ -680,11 +606,7 @@ static enum collector_outcome collector_act(struct collector *collector, struct 
     /* It is looked at again when its event was taken, and with it those of dependents that came before. */
     if (subject.revision > kv_watch_progress(collector->watch))
         return COLLECTOR_DONE;
-    if (delete_has_finalizer(subject.object, FINALIZER_ORPHAN))
-        return collector_orphan_dependents(collector, arena, &subject);
-    if (delete_has_finalizer(subject.object, FINALIZER_FOREGROUND))
-        return collector_await_dependents(collector, arena, &subject);
-    return COLLECTOR_DONE;
+    return collector_end(collector, arena, &subject);
 }
 
 /* --- Events ----------------------------------------------------------------------------------- */
@@ -763,38 +685,19 @@ static void collector_for_each(struct collector *collector, struct map **set,
     map_destroy(all);
 }
 
-static void collector_put_off(struct collector *collector, const char *key)
-{
-    map_set(collector->bulk, key, MARK);
-}
-
-static void collector_work_on_bulk(struct collector *collector)
-{
-    const char *key;
-    void *value;
-
-    for (size_t i = 0; i < COLLECTOR_BATCH; i++) {
-        if (!map_next(collector->going, &collector->position, &key, &value)) {
-            map_destroy(collector->going);
-            collector->going = collector->bulk;
-            collector->bulk = map_create(NULL);
-            collector->position = 0;
-            return;
-        }
-        collector_look_at(collector, key);
-    }
-}
-
-/* Keys noted since the last time are looked at, or wait in bulk. Returns whether there is more to do at once. */
+/* Returns whether there is more to do at once. */
 static bool collector_work(struct collector *collector)
 {
+    char *key;
+
     if (map_len(collector->later) && clock_monotonic_ms(&CLOCK_SYSTEM) >= collector->later_ms)
         collector_for_each(collector, &collector->later, collector_note);
-    collector_for_each(collector, &collector->todo,
-                       map_len(collector->todo) > COLLECTOR_BATCH ? collector_put_off
-                                                                  : collector_look_at);
-    collector_work_on_bulk(collector);
-    return map_len(collector->todo) || map_len(collector->bulk) || map_len(collector->going);
+    collector_for_each(collector, &collector->todo, collector_look_at);
+    for (size_t i = 0; i < COLLECTOR_BATCH && (key = collector_take_bulk(collector)); i++) {
+        collector_look_at(collector, key);
+        free(key);
+    }
+    return map_len(collector->todo) || collector->bulk_len;
 }
 
 static void collector_wait_for_more(struct collector *collector)
@@ -831,8 +734,10 @@ static void *collector_run(void *ctx)
 static void collector_release(struct collector *collector)
 {
     kv_watch_close(collector->watch);
+    collector_forget(collector);
+    free(collector->bulk);
     struct map *const maps[] = { collector->dependents, collector->swept, collector->todo,
-                                 collector->bulk,       collector->going, collector->later };
+                                 collector->later };
 
     for (size_t i = 0; i < ARRAY_LEN(maps); i++)
         map_destroy(maps[i]);
@@ -849,8 +754,6 @@ int collector_create(struct api *api, struct collector **ret, struct error *err)
     collector->api = api;
     collector_forget(collector);
     collector->todo = map_create(NULL);
-    collector->bulk = map_create(NULL);
-    collector->going = map_create(NULL);
     collector->later = map_create(NULL);
     collector->timeline = timeline_create(api->clock);
     pthread_mutex_init(&collector->lock, NULL);

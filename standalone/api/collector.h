@@ -1,5 +1,5 @@
-/* The thread that finishes deletions: dependents of what is gone, foreground and orphaning deletions,
- * namespaces, Events that are over. For this folder only. */
+/* The thread that finishes deletions: dependents of what is gone, orphaning deletions, namespaces, Events that are
+ * over. For this folder only. */
 #pragma once
 
 #include <stddef.h>

@@ -31,26 +31,23 @@ static bool delete_is_kind(const cJSON *object, const char *kind)
     return str_equal(json_string(json_get(object, "kind"), ""), kind);
 }
 
-/* The policy decides which of the two finalizers of the garbage collector an object has; without one those that it
- * has stay. Nothing depends on an Event. */
+/* The policy decides whether an object has the finalizers of the garbage collector; without one those that it has
+ * stay. Nothing depends on an Event. */
 static cJSON *delete_finalizers(struct arena *arena, const cJSON *live,
                                 const struct delete_options *options)
 {
-    static const char *const OWN[][2] = { { FINALIZER_ORPHAN, POLICY_ORPHAN },
-                                          { FINALIZER_FOREGROUND, POLICY_FOREGROUND } };
     cJSON *ret = json_array(arena);
 
     json_for_each (item, json_path(live, "metadata", "finalizers", NULL)) {
         const char *name = json_string(item, "");
 
-        if (!str_equal(name, FINALIZER_ORPHAN) && !str_equal(name, FINALIZER_FOREGROUND))
+        if (!options->policy ||
+            (!str_equal(name, FINALIZER_ORPHAN) && !str_equal(name, FINALIZER_FOREGROUND)))
             json_add_string(ret, name);
     }
-    for (size_t i = 0; i < ARRAY_LEN(OWN) && !delete_is_kind(live, "Event"); i++) {
-        if (options->policy ? str_equal(options->policy, OWN[i][1])
-                            : delete_has_finalizer(live, OWN[i][0]))
-            json_add_string(ret, OWN[i][0]);
-    }
+    if (options->policy && str_equal(options->policy, POLICY_ORPHAN) &&
+        !delete_is_kind(live, "Event"))
+        json_add_string(ret, FINALIZER_ORPHAN);
     return ret;
 }
 
@@ -204,27 +201,23 @@ static int delete_read_body(struct api_call *call, struct delete_options *ret,
         { "preconditions", cJSON_Object },
         { "dryRun", cJSON_Array },
         { "propagationPolicy", cJSON_String },
-        { "orphanDependents", cJSON_True | cJSON_False },
         { NULL, 0 },
     };
     static const struct delete_field CONDITIONS[] = { { "uid", cJSON_String },
                                                       { "resourceVersion", cJSON_String },
                                                       { NULL, 0 } };
-    const cJSON *preconditions, *orphan, *dry_run;
+    const cJSON *preconditions, *dry_run;
     cJSON *body;
 
     if (call_body(call, &body) < 0)
         return -1;
     preconditions = json_get(body, "preconditions");
-    orphan = json_get(body, "orphanDependents");
     dry_run = json_get(body, "dryRun");
     if (!cJSON_IsObject(body) ||
         !str_equal(json_string(json_get(body, "kind"), "DeleteOptions"), "DeleteOptions") ||
         !delete_is_readable(body, FIELDS) || !delete_is_readable(preconditions, CONDITIONS))
         return call_fail(call, 400, "BadRequest", "the body is no DeleteOptions");
     ret->policy = json_string(json_get(body, "propagationPolicy"), NULL);
-    if (cJSON_IsBool(orphan))
-        ret->policy = json_bool(orphan, false) ? POLICY_ORPHAN : POLICY_BACKGROUND;
     json_for_each (item, dry_run)
         query_check_dry_run(json_string(item, "?"), errors);
     ret->dry_run = json_len(dry_run) > 0;
@@ -242,9 +235,6 @@ static void delete_read_query(const struct query *query, struct delete_options *
         ret->resource_version = query->resource_version;
     if (*query->propagation_policy)
         ret->policy = query->propagation_policy;
-    if (*query->orphan_dependents)
-        ret->policy =
-            str_equal(query->orphan_dependents, "true") ? POLICY_ORPHAN : POLICY_BACKGROUND;
     query_check_dry_run(query->dry_run, errors);
     ret->dry_run = query->dry_run;
 }

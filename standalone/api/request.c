@@ -138,7 +138,6 @@ static const struct {
     { "force", QUERY_BOOL, offsetof(struct query, force) },
     { "propellerKeepStatus", QUERY_BOOL, offsetof(struct query, keep_status) },
     { "propagationPolicy", QUERY_TEXT, offsetof(struct query, propagation_policy) },
-    { "orphanDependents", QUERY_TEXT, offsetof(struct query, orphan_dependents) },
     { "includeObject", QUERY_TEXT, offsetof(struct query, include_object) },
     { "uid", QUERY_TEXT, offsetof(struct query, uid) },
 };

@@ -42,7 +42,7 @@ struct query {
     bool force, force_set;
     bool keep_status,
         keep_status_set; /* of an object that is created, with its status: for import */
-    const char *propagation_policy, *orphan_dependents;
+    const char *propagation_policy;
     const char *include_object;
     const char *uid; /* a precondition of a deletion, as resource_version is */
 };

@@ -248,7 +248,7 @@ static void await_marks(const char *collection, size_t len)
 
 TEST_GROUP("all", setup, teardown);
 
-static const char *const POLICIES[] = { "Background", "Foreground", "Orphan" };
+static const char *const POLICIES[] = { "Background", "Orphan" };
 
 TEST_EACH(all_dependents_go_with_their_owner_or_stay, POLICIES)
 {
@@ -261,61 +261,12 @@ TEST_EACH(all_dependents_go_with_their_owner_or_stay, POLICIES)
     before = looks();
     delete_with(CONFIGMAPS "/owner", POLICIES[_i]);
     await_gone(CONFIGMAPS "/owner");
-    if (_i == 2)
+    if (_i == 1)
         expect_orphans("d", DEPENDENTS);
     else
         await_all_gone("d", DEPENDENTS);
     (void)ask("GET", CONFIGMAPS "/other", NULL, 200);
     ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS);
-}
-
-TEST(in_the_foreground_the_owner_goes_last)
-{
-    struct api_watch *watch;
-    const char *event = "";
-
-    put(CONFIGMAPS, "owner", "");
-    put_dependents("d", 1, "owner", "", 1);
-    delete_with(CONFIGMAPS "/owner", "Foreground");
-    (void)ask("GET", CONFIGMAPS "/owner", NULL, 200);
-    watch = watch_open(arena_printf(test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s",
-                                    meta(ask("GET", CONFIGMAPS, NULL, 200), "resourceVersion")));
-    api_collect(); /* it finds what was begun before */
-    while (!str_has_prefix(event, "DELETED")) {
-        event = watch_next(watch);
-        (void)sched_yield();
-    }
-    ck_assert_msg(str_has_prefix(event, "DELETED d000@"), "%s", event);
-    await_gone(CONFIGMAPS "/owner");
-    api_watch_close(watch);
-}
-
-TEST(an_owner_does_not_look_at_all_dependents_for_each_that_ends)
-{
-    size_t before;
-
-    api_collect();
-    put(CONFIGMAPS, "owner", "");
-    put_dependents("d", HELD, "owner", ",\"finalizers\":[\"a.example/held\"]", 1);
-    delete_with(CONFIGMAPS "/owner", "Foreground");
-    await_marks(CONFIGMAPS, HELD + 1);
-    before = looks();
-    let_go(CONFIGMAPS, HELD);
-    await_gone(CONFIGMAPS "/owner");
-    ck_assert_uint_eq(count_of(CONFIGMAPS), 0);
-    ck_assert_uint_le(looks() - before, LOOKS_EACH * HELD);
-}
-
-TEST(an_owner_does_not_wait_for_a_dependent_that_is_its_own_no_more)
-{
-    api_collect();
-    put(CONFIGMAPS, "owner", "");
-    put_dependents("d", 1, "owner", ",\"finalizers\":[\"a.example/held\"]", 1);
-    delete_with(CONFIGMAPS "/owner", "Foreground");
-    await_marks(CONFIGMAPS, 2);
-    change(CONFIGMAPS "/d000", "\"ownerReferences\":null");
-    await_gone(CONFIGMAPS "/owner");
-    (void)ask("GET", CONFIGMAPS "/d000", NULL, 200);
 }
 
 static void await_owners(const char *path, size_t len)
@@ -536,44 +487,32 @@ TEST_EACH(dependents_go_or_stay_whichever_read_fails, POLICIES)
         delete_with(path_of(CONFIGMAPS, numbered("owner", i)), POLICIES[_i]);
     }
     await_all_gone("owner", GROUPS);
-    for (int i = 0; i < GROUPS && _i < 2; i++)
+    for (int i = 0; i < GROUPS && _i < 1; i++)
         await_all_gone(numbered("d", i), EACH);
     end_failing();
     collect_one_more("first");
     collect_one_more("second");
-    for (int i = 0; i < GROUPS && _i == 2; i++)
+    for (int i = 0; i < GROUPS && _i == 1; i++)
         expect_orphans(numbered("d", i), EACH);
 }
 
-/* In namespaces that are hard to read two wait for each other, and the sweep was there before they began to. */
 TEST(namespaces_go_whichever_read_fails)
 {
-    static const char *const NAMES[] = { "one", "other" };
-    char *note = arena_alloc(test_arena, NOTE + 1, 1);
     const char *farm = NULL, *place = NULL;
+    char *note = arena_alloc(test_arena, NOTE + 1, 1);
 
     memset(note, 'x', NOTE);
     api_collect();
+    begin_failing_some(NOTE / PAGE);
     for (int i = 0; i < GROUPS; i++) {
         farm = path_of("/api/v1/namespaces", numbered("farm", i));
         place = path_of(farm, "configmaps");
         put("/api/v1/namespaces", numbered("farm", i),
             arena_printf(test_arena, ",\"annotations\":{\"a.example/note\":\"%s\"}", note));
-        for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)
-            put(place, NAMES[n], ",\"finalizers\":[\"a.example/held\"]");
-        for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)
-            change(path_of(place, NAMES[n]), owned_by(place, NAMES[!n]) + 1);
+        put(place, "one", "");
+        put(place, "other", owned_by(place, "one"));
+        delete_with(path_of(place, "one"), "Orphan");
         (void)ask("DELETE", farm, NULL, 200);
-        await_marks(place, ARRAY_LEN(NAMES));
-    }
-    begin_failing_some(NOTE / PAGE);
-    for (int i = 0; i < GROUPS; i++) {
-        place = path_of(path_of("/api/v1/namespaces", numbered("farm", i)), "configmaps");
-        for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)
-            delete_with(path_of(place, NAMES[n]), "Foreground");
-        for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)
-            (void)ask_patch(path_of(place, NAMES[n]), "json-patch+json",
-                            "[{\"op\":\"remove\",\"path\":\"/metadata/finalizers/0\"}]", 200);
     }
     for (int i = 0; i < GROUPS; i++)
         await_gone(path_of("/api/v1/namespaces", numbered("farm", i)));

@@ -264,7 +264,7 @@ def ordinary(rng):
 def owners(rng):
     """An owner that no controller keeps, what depends on it, and a deletion that takes its time."""
     kind = rng.choice(KINDS[5:9])
-    owner, policy = kind.plural + "/a", rng.choice(["Foreground", "Background", "Orphan"])
+    owner, policy = kind.plural + "/a", rng.choice(["Background", "Orphan"])
     steps = [call("POST", kind.path(), dict(kind.good, apiVersion=kind.version, kind=kind.kind, metadata={"name": "a"}), key=owner)]
     if rng.random() < 0.5:
         steps.append(call("GET", CONFIGMAPS.path(), None, [["watch", "1"]], do="watch", kind=CONFIGMAPS, unordered=True))
