@@ -64,8 +64,6 @@ static const struct {
 } VERBS[] = {
     { "GET", true, "get", "GET", call_get },
     { "GET", false, "list", "LIST", call_list },
-    { "HEAD", true, "get", "GET", call_get },
-    { "HEAD", false, "list", "LIST", call_list },
     { "POST", false, "create", "POST", call_create },
     { "PUT", true, "update", "PUT", call_update },
     { "PATCH", true, "patch", "PATCH", call_patch },
@@ -79,11 +77,6 @@ static bool api_is_watch(const struct api_call *call)
     return str_equal(call->request->method, "GET") && call->query.watch && !*call->route.name;
 }
 
-static bool api_is_read(const struct api_call *call)
-{
-    return str_equal(call->request->method, "GET") || str_equal(call->request->method, "HEAD");
-}
-
 /* Namespaced objects have a namespace, others none; all namespaces together can only be read. */
 static bool api_has_place(const struct api_call *call)
 {
@@ -91,7 +84,7 @@ static bool api_has_place(const struct api_call *call)
 
     if (!call->resource->kind.namespaced)
         return !*route->ns;
-    return *route->ns || (!*route->name && api_is_read(call));
+    return *route->ns || (!*route->name && call_is_read(call));
 }
 
 static bool api_has_subresource(const struct api_call *call)

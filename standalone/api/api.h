@@ -109,8 +109,6 @@ void api_refuse(struct arena *arena, int code, const char *reason, const char *m
  *   1   *ret_line is the next line, with its newline, in the arena
  *   0   nothing now: api_watch_wait_ms says how long until there may be without a notification
  *  -1   the end: timeoutSeconds are over, or an ERROR event (410, 500, 504) was the last line
- *
- * Of a version that is too old the answer is a stream, too, with the ERROR event alone.
  */
 int api_watch_next(struct api_watch *watch, struct arena *arena, const char **ret_line,
                    size_t *ret_len);

@@ -180,17 +180,25 @@ int call_fail_not_found(struct api_call *call, const char *name)
     return call_fail_named(call, 404, "NotFound", name, "not found");
 }
 
+static void call_add_cause(cJSON *details, const char *reason, const char *message,
+                           const char *field)
+{
+    cJSON *cause = json_add_object(json_set_array(details, "causes"));
+
+    json_set_string(cause, "reason", reason);
+    json_set_string(cause, "message", message);
+    if (field)
+        json_set_string(cause, "field", field);
+}
+
 int call_fail_terminating(struct api_call *call, const char *name)
 {
     const char *message =
         arena_printf(call->arena, "is forbidden: namespace %s is being deleted", call->route.ns);
     cJSON *status = call_named_status(call, 403, "Forbidden", name, message);
-    cJSON *details = (cJSON *)(uintptr_t)json_get(status, "details");
-    cJSON *cause = json_add_object(json_set_array(details, "causes"));
 
-    json_set_string(cause, "reason", "NamespaceTerminating");
-    json_set_string(cause, "message", message);
-    json_set_string(cause, "field", "metadata.namespace");
+    call_add_cause((cJSON *)(uintptr_t)json_get(status, "details"), "NamespaceTerminating", message,
+                   "metadata.namespace");
     return call_fail_status(call, status);
 }
 
@@ -200,26 +208,18 @@ int call_fail_changed(struct api_call *call, const char *name)
                            "has been modified; apply the changes to its latest version");
 }
 
-cJSON *call_too_large_version(struct arena *arena, uint64_t wanted, uint64_t current)
-{
-    cJSON *status =
-        call_status(arena, 504, "Timeout",
-                    arena_printf(arena, "version %" PRIu64 " is of the future, now it is %" PRIu64,
-                                 wanted, current));
-    cJSON *details = json_set_object(status, "details");
-    cJSON *cause = json_add_object(json_set_array(details, "causes"));
-
-    json_set_string(cause, "reason", "ResourceVersionTooLarge");
-    json_set_string(cause, "message", "Too large resource version");
-    json_set_int(details, "retryAfterSeconds", 1);
-    return status;
-}
-
 int call_fail_too_large_version(struct api_call *call, uint64_t wanted)
 {
+    const char *message =
+        arena_printf(call->arena, "version %" PRIu64 " is of the future, now it is %" PRIu64,
+                     wanted, kv_revision(call->api->kv));
+    cJSON *status = call_status(call->arena, 504, "Timeout", message);
+    cJSON *details = json_set_object(status, "details");
+
+    call_add_cause(details, "ResourceVersionTooLarge", "Too large resource version", NULL);
+    json_set_int(details, "retryAfterSeconds", 1);
     call->reply->retry_after_s = 1;
-    return call_fail_status(
-        call, call_too_large_version(call->arena, wanted, kv_revision(call->api->kv)));
+    return call_fail_status(call, status);
 }
 
 int call_fail_too_large(struct api_call *call, const char *what)
@@ -270,6 +270,11 @@ int call_check_gone(struct api_call *call)
     return request->is_gone && request->is_gone(request->ctx)
                ? call_fail(call, 504, "Timeout", "the client has gone")
                : 0;
+}
+
+bool call_is_read(const struct api_call *call)
+{
+    return str_equal(call->request->method, "GET");
 }
 
 /* --- what is asked for ------------------------------------------------------------------------ */

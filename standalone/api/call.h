@@ -48,9 +48,10 @@ int call_fail_not_found(struct api_call *call, const char *name);
 int call_fail_terminating(struct api_call *call, const char *name); /* its namespace */
 int call_fail_changed(struct api_call *call, const char *name);     /* 409 */
 int call_fail_status(struct api_call *call, const cJSON *status);
-int call_fail_too_many(struct api_call *call);                           /* 429 */
-int call_fail_too_large(struct api_call *call, const char *what);        /* 413 */
-int call_fail_too_large_version(struct api_call *call, uint64_t wanted); /* 504 */
+int call_fail_too_many(struct api_call *call);                    /* 429 */
+int call_fail_too_large(struct api_call *call, const char *what); /* 413 */
+/* 504: the version is of the future; client-go lists again when it finds the cause. */
+int call_fail_too_large_version(struct api_call *call, uint64_t wanted);
 /* An error of the store, or one that says what is wrong with a request: 400, 413, 422, 500, 503, 504. */
 int call_fail_error(struct api_call *call, const struct error *err);
 /* The same of a request that only reads: 500 when the store cannot; 503 is for writes that were not made. */
@@ -61,14 +62,14 @@ int call_check_options(struct api_call *call, const struct field_errors *errors,
 
 /* A Status that refuses, without kind and apiVersion; reason NULL: none. */
 cJSON *call_status(struct arena *arena, int code, const char *reason, const char *message);
-/* The version is of the future: client-go lists again when it finds this cause. */
-cJSON *call_too_large_version(struct arena *arena, uint64_t wanted, uint64_t current);
 
 /* A header Warning; the same text once. */
 void call_warn(struct api_call *call, const char *text);
 int call_reply(struct api_call *call, int code, const cJSON *document);
 int call_reply_text(struct api_call *call, int code, const char *content_type, const char *body,
                     size_t len);
+
+bool call_is_read(const struct api_call *call);
 
 /* 504 if the client has gone: the rest is of no use. */
 int call_check_gone(struct api_call *call);

@@ -176,36 +176,17 @@ enum delete_outcome delete_object(struct api *api, struct arena *arena,
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-struct delete_field {
-    const char *name;
-    int types; /* of cJSON */
-};
-
 /* A condition that cannot be read does not mean that there is none. */
-static bool delete_is_readable(const cJSON *object, const struct delete_field *fields)
+static bool delete_is_readable(const cJSON *object, const char *name, int types)
 {
-    for (; fields->name; fields++) {
-        const cJSON *value = json_get(object, fields->name);
+    const cJSON *value = json_get(object, name);
 
-        if (value && !(value->type & (fields->types | cJSON_NULL)))
-            return false;
-    }
-    return true;
+    return !value || (value->type & (types | cJSON_NULL));
 }
 
 static int delete_read_body(struct api_call *call, struct delete_options *ret,
                             struct field_errors *errors)
 {
-    static const struct delete_field FIELDS[] = {
-        { "kind", cJSON_String },
-        { "preconditions", cJSON_Object },
-        { "dryRun", cJSON_Array },
-        { "propagationPolicy", cJSON_String },
-        { NULL, 0 },
-    };
-    static const struct delete_field CONDITIONS[] = { { "uid", cJSON_String },
-                                                      { "resourceVersion", cJSON_String },
-                                                      { NULL, 0 } };
     const cJSON *preconditions, *dry_run;
     cJSON *body;
 
@@ -215,7 +196,12 @@ static int delete_read_body(struct api_call *call, struct delete_options *ret,
     dry_run = json_get(body, "dryRun");
     if (!cJSON_IsObject(body) ||
         !str_equal(json_string(json_get(body, "kind"), "DeleteOptions"), "DeleteOptions") ||
-        !delete_is_readable(body, FIELDS) || !delete_is_readable(preconditions, CONDITIONS))
+        !delete_is_readable(body, "kind", cJSON_String) ||
+        !delete_is_readable(body, "preconditions", cJSON_Object) ||
+        !delete_is_readable(body, "dryRun", cJSON_Array) ||
+        !delete_is_readable(body, "propagationPolicy", cJSON_String) ||
+        !delete_is_readable(preconditions, "uid", cJSON_String) ||
+        !delete_is_readable(preconditions, "resourceVersion", cJSON_String))
         return call_fail(call, 400, "BadRequest", "the body is no DeleteOptions");
     ret->policy = json_string(json_get(body, "propagationPolicy"), NULL);
     json_for_each (item, dry_run)

@@ -8,11 +8,6 @@
 static const char JSON[] = "application/json";
 static const char PROTOBUF[] = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-static bool is_read(const struct api_call *call)
-{
-    return str_equal(call->request->method, "GET") || str_equal(call->request->method, "HEAD");
-}
-
 /* /api, /apis and /openapi/v2 have more than one form, whose names have a blank. */
 static int reply_document(struct api_call *call)
 {
@@ -25,7 +20,7 @@ static int reply_document(struct api_call *call)
     if (str_equal(name, "/openapi/v2") && call->format.type == FORMAT_PROTOBUF) {
         name = "/openapi/v2 protobuf";
         content_type = PROTOBUF;
-    } else if (is_groups && call->format.type == FORMAT_AGGREGATED && is_read(call)) {
+    } else if (is_groups && call->format.type == FORMAT_AGGREGATED && call_is_read(call)) {
         const char *version = call->format.version ? call->format.version : "v2";
 
         name = arena_printf(call->arena, "%s %s", name, version);
@@ -36,7 +31,7 @@ static int reply_document(struct api_call *call)
     body = bundle_find(name, &len);
     if (!body)
         return call_fail_path(call, 404);
-    if (!is_read(call))
+    if (!call_is_read(call))
         return call_fail_path(call, 405);
     return call_reply_text(call, 200, content_type, body, len);
 }
@@ -83,7 +78,7 @@ int call_document(struct api_call *call)
         return call_fail_path(call, 404);
     if (type == ROUTE_DOCUMENT)
         return reply_document(call);
-    if (!is_read(call))
+    if (!call_is_read(call))
         return call_fail_path(call, 405);
     return type == ROUTE_HEALTH ? reply_health(call) : reply_version(call);
 }

@@ -21,8 +21,9 @@
 #define PAGE 500
 #define PAGE_BYTES ((size_t)256 << 10)
 
+#define TOO_OLD "the version is older than the history"
+
 enum watch_state {
-    WATCH_REFUSED,  /* its one line says why */
     WATCH_STARTING, /* initial events are told */
     WATCH_RUNNING,
     WATCH_ENDED,
@@ -43,7 +44,7 @@ struct watch_notify {
 /*
  *   STARTING --all initial events told--> RUNNING --time over, or ERROR--> ENDED
  *
- * Without initial events it begins in RUNNING. REFUSED --ERROR--> ENDED, at once.
+ * Without initial events it begins in RUNNING.
  */
 struct api_watch {
     struct api *api;
@@ -52,9 +53,8 @@ struct api_watch {
     struct selection selection;
     struct format format;
     struct table_options table;
-    struct kv_watch *events; /* NULL: REFUSED */
+    struct kv_watch *events;
     enum watch_state state;
-    cJSON *refusal;           /* with REFUSED: a Status */
     struct kv_range initial;  /* with STARTING: what is still to be read, at one revision */
     struct kv_page page;      /* of it */
     struct arena *page_arena; /* NULL: there is none */
@@ -146,9 +146,13 @@ static bool watch_tell_bookmark(struct api_watch *watch, struct arena *arena, bo
     return watch_tell(watch, arena, "BOOKMARK", object, NULL, 0);
 }
 
-/* The last line. */
-static bool watch_tell_status(struct api_watch *watch, struct arena *arena, cJSON *status)
+/* The last line: the client begins again. */
+static bool watch_tell_failure(struct api_watch *watch, struct arena *arena,
+                               const struct error *err)
 {
+    bool gone = err->code == ERROR_GONE;
+    cJSON *status = gone ? call_status(arena, 410, "Expired", TOO_OLD)
+                         : call_status(arena, 500, "InternalError", err->message);
     size_t len;
 
     json_set_string(status, "kind", "Status");
@@ -161,14 +165,6 @@ static bool watch_tell_status(struct api_watch *watch, struct arena *arena, cJSO
     return watch_end_line(watch,
                           buf_append_string(&watch->line, "{\"type\":\"ERROR\",\"object\":") &&
                               buf_append(&watch->line, text, len));
-}
-
-/* The client begins again. */
-static cJSON *watch_failure(struct arena *arena, const struct error *err)
-{
-    return err->code == ERROR_GONE
-               ? call_status(arena, 410, "Expired", "the version is older than the history")
-               : call_status(arena, 500, "InternalError", err->message);
 }
 
 /* --- what is next ----------------------------------------------------------------------------- */
@@ -241,7 +237,7 @@ static bool watch_next_initial(struct api_watch *watch, struct arena *arena)
     watch->state = WATCH_RUNNING;
     if (r <
         0) /* a client whose first page is older than the history cannot be told the rest of it */
-        return watch_tell_status(watch, arena, watch_failure(arena, &err));
+        return watch_tell_failure(watch, arena, &err);
     return watch->tells_end && watch_tell_bookmark(watch, arena, true);
 }
 
@@ -284,7 +280,7 @@ static bool watch_next_event(struct api_watch *watch, struct arena *arena)
             return true;
     }
     if (r < 0)
-        return watch_tell_status(watch, arena, watch_failure(arena, &err));
+        return watch_tell_failure(watch, arena, &err);
     watch->revision = kv_watch_progress(watch->events);
     return false;
 }
@@ -306,8 +302,6 @@ static bool watch_next_bookmark(struct api_watch *watch, struct arena *arena)
 
 static bool watch_next(struct api_watch *watch, struct arena *arena)
 {
-    if (watch->state == WATCH_REFUSED)
-        return watch_tell_status(watch, arena, watch->refusal);
     if (watch->state == WATCH_STARTING && watch_next_initial(watch, arena))
         return true;
     if (watch->state == WATCH_RUNNING && watch_next_event(watch, arena))
@@ -349,11 +343,8 @@ static int watch_open(struct api_call *call, struct api_watch *watch, bool initi
     struct error err = { 0 };
     int r = 0;
 
-    if (initial && watch->revision > now) {
-        watch->refusal = call_too_large_version(arena, watch->revision, now);
-        watch->state = WATCH_REFUSED;
-        return 0;
-    }
+    if (initial && watch->revision > now)
+        return call_fail_too_large_version(call, watch->revision);
     if (initial) {
         watch->initial = (struct kv_range){
             .prefix = prefix, .limit = PAGE, .max_bytes = PAGE_BYTES, .uncounted = true
@@ -365,11 +356,8 @@ static int watch_open(struct api_call *call, struct api_watch *watch, bool initi
     if (r == 0)
         r = kv_watch(call->api->kv, prefix, watch->revision, watch_on_notify, watch, &watch->events,
                      &err);
-    if (r == -ERROR_GONE) { /* it is an event that says so, not the answer */
-        watch->refusal = watch_failure(arena, &err);
-        watch->state = WATCH_REFUSED;
-        return 0;
-    }
+    if (r == -ERROR_GONE)
+        return call_fail(call, 410, "Expired", TOO_OLD);
     return r < 0 ? call_fail_read(call, &err) : 0;
 }
 

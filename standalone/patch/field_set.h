@@ -53,5 +53,5 @@ struct field_path {
     const struct field_set *field;
 };
 /* `.spec.tasks[name="a"]`, cut at this length. */
-#define FIELD_PATH_TEXT_MAX 4096
+#define FIELD_PATH_TEXT_MAX 1024
 const char *field_path_text(struct arena *arena, const struct field_path *path);

@@ -13,9 +13,7 @@ struct json_patching {
     struct arena *arena;
     struct error *err;
     cJSON *document;
-    size_t steps;  /* values looked at */
-    size_t copied; /* bytes of JSON */
-    size_t copied_values;
+    size_t steps; /* values looked at */
 };
 
 /* The place that a path points to. */
@@ -33,19 +31,13 @@ static int json_patch_unfit(const struct json_patching *patching, const char *pa
                      "an operation does not fit the document at '%s'", path);
 }
 
-static int json_patch_copies_too_much(const struct json_patching *patching, const char *from)
-{
-    return error_set(patching->err, ERROR_CONFLICT, "the operations copy too much, with '%s'",
-                     from);
-}
-
 static int json_patch_spend(struct json_patching *patching, size_t steps)
 {
     patching->steps += steps;
     if (patching->steps < JSON_PATCH_MAX_STEPS)
         return 0;
     return error_set(patching->err, ERROR_TOO_LARGE,
-                     "the operations of the patch look at more than %u values",
+                     "the operations of the patch look at more than %u values, or copy too much",
                      JSON_PATCH_MAX_STEPS);
 }
 
@@ -65,17 +57,14 @@ static const char *json_patch_unescaped(struct arena *arena, const char *token, 
     return text;
 }
 
-/* For an insertion a negative index counts the place behind the last item too. */
 static void json_patch_find_item(struct json_place *place, bool insert, int64_t len)
 {
-    int64_t index, places = len + insert;
+    int64_t index;
 
     if (insert && str_equal(place->token, "-"))
         index = len;
-    else if (!str_to_int64(place->token, &index) || index < -places || index >= places)
+    else if (!str_to_int64(place->token, &index) || index < 0 || index >= len + insert)
         return;
-    if (index < 0)
-        index += places;
     place->may_add = true;
     for (place->item = place->container->child; place->item && index > 0; index--)
         place->item = place->item->next;
@@ -114,19 +103,15 @@ static int json_patch_find(struct json_patching *patching, const char *path, boo
 /* --- operations ------------------------------------------------------------------------------- */
 
 /* Limits a copy before it is made. */
-static int json_patch_count_copy(struct json_patching *patching, const char *from,
-                                 const cJSON *value)
+static int json_patch_count_copy(struct json_patching *patching, const cJSON *value)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    size_t len;
+    size_t count = json_count(value, JSON_PATCH_MAX_STEPS / JSON_PATCH_STEPS_OF_VALUE), len;
 
-    patching->copied_values += json_count(value, JSON_PATCH_MAX_COPIED_VALUES);
-    if (patching->copied_values >= JSON_PATCH_MAX_COPIED_VALUES)
-        return json_patch_copies_too_much(patching, from);
+    if (json_patch_spend(patching, count * JSON_PATCH_STEPS_OF_VALUE) < 0)
+        return -ERROR_TOO_LARGE;
     (void)json_text(arena, value, &len);
-    patching->copied += len;
-    return patching->copied > JSON_PATCH_MAX_COPIED ? json_patch_copies_too_much(patching, from)
-                                                    : 0;
+    return json_patch_spend(patching, len * JSON_PATCH_STEPS_OF_BYTE);
 }
 
 /* The value of a move or a copy. *ret is the caller's, also when it fails. */
@@ -144,7 +129,7 @@ static int json_patch_fetch(struct json_patching *patching, bool move, const cha
         *ret = cJSON_DetachItemViaPointer(place.container, place.item);
         return json_patch_spend(patching, json_count(*ret, JSON_PATCH_MAX_STEPS - patching->steps));
     }
-    r = json_patch_count_copy(patching, from, place.item);
+    r = json_patch_count_copy(patching, place.item);
     if (r == 0)
         *ret = json_copy(place.item);
     return r;

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/str.h"
 #include "standalone/patch/fields.h"
@@ -383,14 +382,14 @@ void managed_fields_update(struct arena *arena, const struct managed_fields_writ
 
 /* --- conflicts -------------------------------------------------------------------------------- */
 
-/* The text of all conflicts of one apply; conflicts that do not fit are only counted. */
-#define MAX_CONFLICTS_TEXT (64u << 10)
+/* Causes of one refusal; more conflicts are only counted. */
+#define MAX_CAUSES 100
 
 struct conflicts {
     struct arena *arena;
     const char *manager; /* as messages call it */
     cJSON *causes;
-    struct buf text;
+    const char *text; /* of the causes */
     size_t count;
 };
 
@@ -398,14 +397,14 @@ static void conflicts_add(struct conflicts *conflicts, const struct field_path *
 {
     const struct field_set *set = path->field;
 
-    if (set->member && conflicts->text.len < MAX_CONFLICTS_TEXT - 2 * FIELD_PATH_TEXT_MAX) {
+    if (set->member && conflicts->count < MAX_CAUSES) {
         cJSON *cause = json_add_object(conflicts->causes);
         const char *field = field_path_text(conflicts->arena, path);
         const char *message =
             arena_printf(conflicts->arena, "conflict with %s", conflicts->manager);
 
-        (void)!buf_printf(&conflicts->text, "%s%s: %s", conflicts->text.len ? ", " : "", message,
-                          field);
+        conflicts->text = arena_printf(conflicts->arena, "%s%s%s: %s", conflicts->text,
+                                       *conflicts->text ? ", " : "", message, field);
         json_set_string(cause, "reason", "FieldManagerConflict");
         json_set_string(cause, "message", message);
         json_set_string(cause, "field", field);
@@ -432,7 +431,7 @@ static const cJSON *conflicts_status(const struct conflicts *conflicts)
     json_set_string(status, "message",
                     arena_printf(conflicts->arena, "Apply failed with %zu conflict%s: %s",
                                  conflicts->count, conflicts->count == 1 ? "" : "s",
-                                 buf_string(&conflicts->text)));
+                                 conflicts->text));
     json_set_string(status, "reason", "Conflict");
     json_set_copy(json_set_object(status, "details"), "causes", conflicts->causes);
     json_set_int(status, "code", 409);
@@ -464,8 +463,7 @@ static const cJSON *managing_conflicts(const struct managing *self, const struct
     const struct field_set allowed = managing_allowed(self);
     struct conflicts conflicts = { .arena = self->arena,
                                    .causes = json_array(self->arena),
-                                   .text = BUF_INIT(MAX_CONFLICTS_TEXT) };
-    const cJSON *status;
+                                   .text = "" };
 
     for (size_t i = 0; i < self->managers.len; i++) {
         const struct manager *other = &self->managers.items[i];
@@ -478,9 +476,7 @@ static const cJSON *managing_conflicts(const struct managing *self, const struct
         conflicts.manager = conflicts_manager(self->arena, other);
         conflicts_add(&conflicts, &(struct field_path){ .field = &set });
     }
-    status = conflicts.count ? conflicts_status(&conflicts) : NULL;
-    buf_release(&conflicts.text);
-    return status;
+    return conflicts.count ? conflicts_status(&conflicts) : NULL;
 }
 
 /* --- apply ------------------------------------------------------------------------------------ */

@@ -1,5 +1,3 @@
-#include <assert.h>
-
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/schema/members.h"
@@ -120,35 +118,19 @@ static void merge_item(struct merging *merging, const struct schema *schema, cJS
     }
 }
 
-static bool merge_replaces(const cJSON *change)
-{
-    return str_equal(merge_directive(change), "replace");
-}
-
-/* changes: the members of the patch, of which two may change the list. Items that are new come last; an item
- * {"$patch": "replace"} says that the others replace the list. */
+/* changes: the members of the patch, of which two may change the list. Items that are new come last. */
 static void merge_list(struct merging *merging, const struct schema_field *field,
                        const struct members *changes, cJSON *list)
 {
     struct arena *arena = merging->arena;
-    const char *key = field->schema->merge_key;
     const cJSON *given = members_get(changes, field->name);
-    struct map *items = merge_index(arena, key, list);
+    struct map *items = merge_index(arena, field->schema->merge_key, list);
 
     json_for_each (id,
                    members_get(changes, arena_printf(arena, MERGE_DELETE_FROM "%s", field->name)))
         merge_delete(list, items, merge_identity(arena, NULL, id));
-    json_for_each (change, cJSON_IsArray(given) ? given : NULL) {
-        if (!merge_replaces(change))
-            continue;
-        cJSON_Delete(list->child); /* with all after it */
-        list->child = NULL;
-        items = merge_index(arena, key, list);
-    }
-    json_for_each (change, cJSON_IsArray(given) ? given : NULL) {
-        if (!merge_replaces(change))
-            merge_item(merging, field->schema, list, items, change);
-    }
+    json_for_each (change, cJSON_IsArray(given) ? given : NULL)
+        merge_item(merging, field->schema, list, items, change);
 }
 
 /* --- maps ------------------------------------------------------------------------------------- */
@@ -210,22 +192,10 @@ static void merge_members(struct merging *merging, const struct schema *schema, 
 static cJSON *merge_map(struct merging *merging, const struct schema *schema, cJSON *map,
                         const cJSON *patch)
 {
-    const char *directive = merge_directive(patch);
-    bool replaces = str_equal(directive, "replace");
-
-    if (!merging->strategic || !json_get(patch, MERGE_DIRECTIVE)) {
-        merge_members(merging, schema, map, patch);
-        return map;
-    }
-    if (!replaces && !str_equal(directive, "delete"))
-        merge_fail(merging, ERROR_INTERNAL, "an object has an unknown " MERGE_DIRECTIVE, directive);
-    assert(map);
-    cJSON_Delete(map->child); /* with all after it */
-    map->child = NULL;
-    json_for_each (member, replaces ? patch : NULL) {
-        if (!str_equal(member->string, MERGE_DIRECTIVE))
-            members_append(map, member->string, json_copy(member));
-    }
+    if (merging->strategic && json_get(patch, MERGE_DIRECTIVE))
+        merge_fail(merging, ERROR_INTERNAL, "an object has an unknown " MERGE_DIRECTIVE,
+                   merge_directive(patch));
+    merge_members(merging, schema, map, patch);
     return map;
 }
 

@@ -235,11 +235,6 @@ static void refuse(void *ctx, struct arena *arena, const struct http_server_requ
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static bool is_read(const struct http_server_request *request)
-{
-    return str_equal(request->method, "GET") || str_equal(request->method, "HEAD");
-}
-
 static void handle_known(struct server *server, struct arena *arena, struct sender *sender,
                          struct api_reply *ret)
 {
@@ -275,7 +270,7 @@ static void handle(void *ctx, struct arena *arena, const struct http_server_requ
         refuse_more(arena, sender.known.user.name, "watches", &reply);
     }
     /* Only a read changed nothing, so that its answer may be another one. */
-    if (is_read(request) && !seat_has_room(sender.seat, reply.body_len))
+    if (str_equal(request->method, "GET") && !seat_has_room(sender.seat, reply.body_len))
         refuse_too_many(arena, API_TOO_MANY, &reply);
     else
         arena_adopt(arena, TAKE(made));

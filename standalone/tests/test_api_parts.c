@@ -51,7 +51,6 @@ static const struct {
     bool is_long;
 } LENGTHS[] = {
     { "GET", "/api/v1/secrets", "", true },
-    { "HEAD", "/api/v1/namespaces/x/secrets", "limit=1", true },
     { "GET", "/apis/g.io/v1/tasks", "labelSelector=a+in+(b)&watch=false", true },
     { "DELETE", "/api/v1/namespaces/x/secrets", "", true },
     { "GET", "/api/v1/secrets", "limit=x", true }, /* which is refused, as a list */
