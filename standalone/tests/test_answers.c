@@ -84,40 +84,6 @@ TEST(lists_of_one_user_that_are_not_read_are_in_nobody_elses_way)
     close(other);
 }
 
-static int begin_list(const char *user)
-{
-    int fd = server_dial();
-
-    server_say(fd, user, "GET " CONFIGMAPS "?labelSelector=a+notin+(b) HTTP/1.1\r\n", "");
-    return fd;
-}
-
-/* None of them is read: one is made, and the others wait until its client goes, in their turn. */
-TEST(of_a_burst_of_lists_one_is_in_memory)
-{
-    int fds[16];
-
-    serve(LIST_BYTES);
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-        fds[i] = begin_list("viewer");
-    for (size_t left = ARRAY_LEN(fds); left; left--) {
-        size_t answered = 0, which = 0;
-
-        while (!answered) {
-            for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
-                if (fds[i] < 0 || is_silent(fds[i]))
-                    continue;
-                which = i;
-                answered++;
-            }
-            poll(NULL, 0, 1);
-        }
-        ck_assert_uint_eq(answered, 1);
-        close(fds[which]);
-        fds[which] = -1;
-    }
-}
-
 TEST(what_does_not_fit_is_refused_and_nothing_small_is)
 {
     serve(LIST_BYTES);

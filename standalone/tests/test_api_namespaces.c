@@ -9,7 +9,6 @@
 #include "standalone/tests/api_fixture.h"
 
 #define NS "/api/v1/namespaces/passing"
-#define APPLY "?fieldManager=tester"
 #define WRITERS 6
 #define ROUNDS 12
 /* Until the namespace is deleted, of each round. */
@@ -90,14 +89,6 @@ TEST(a_create_that_was_let_in_before_its_namespace_went_is_refused)
     meanwhile = delete_it_and_wait;
     ck_assert_str_eq(refusal("POST", NS "/configmaps", OBJECT, 404),
                      "NotFound: namespaces \"passing\" not found");
-    ck_assert_uint_eq(left_behind(), 0);
-}
-
-TEST(so_is_an_apply)
-{
-    api_collect();
-    meanwhile = delete_it_and_wait;
-    (void)ask_patch(NS "/configmaps/late" APPLY, "apply-patch+yaml", OBJECT, 404);
     ck_assert_uint_eq(left_behind(), 0);
 }
 

@@ -1,7 +1,6 @@
 /* Many writers of one object: who names no version is never told that somebody was faster. */
 #include <check.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -74,7 +73,6 @@ static size_t members(void)
 }
 
 static const struct way PATCH = { "PATCH", "merge-patch+json", "" };
-static const struct way PUT = { "PUT", "json", "" };
 static const struct way APPLY = { "PATCH", "apply-patch+yaml", "&force=true" };
 
 TEST_GROUP("many", api_setup, api_teardown);
@@ -90,51 +88,4 @@ TEST(all_of_many_applies_are_made_also_of_what_is_not_there_yet)
 {
     run_all(&APPLY);
     ck_assert_uint_eq(members(), WRITERS);
-}
-
-TEST(of_many_updates_without_a_version_the_last_one_stays)
-{
-    (void)ask("POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"hot\"}}", 201);
-    run_all(&PUT);
-    ck_assert_uint_eq(members(), 1);
-}
-
-static atomic_bool stopping;
-
-static void *patch_on(void *ctx)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-
-    for (int i = 0; !atomic_load(&stopping); i++)
-        good +=
-            api_status("PATCH", HOT, PATCH.type,
-                       arena_printf(arena, "{\"data\":{\"w%d\":\"%d\"}}", *(int *)ctx, i)) == 200;
-    return NULL;
-}
-
-TEST(a_deletion_is_made_however_many_write)
-{
-    pthread_t threads[16];
-    int numbers[16];
-
-    atomic_store(&stopping, false);
-    for (int i = 0; i < 16; i++) {
-        numbers[i] = i;
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, patch_on, &numbers[i]), 0);
-    }
-
-    int created = 0, deleted = 0;
-
-    for (int i = 0; i < 30; i++) {
-        created +=
-            api_status("POST", CONFIGMAPS, "json", "{\"metadata\":{\"name\":\"hot\"}}") == 201;
-        for (int before = good; good < before + 4;)
-            (void)sched_yield();
-        deleted += api_status("DELETE", HOT, "json", NULL) == 200;
-    }
-    atomic_store(&stopping, true);
-    for (int i = 0; i < 16; i++)
-        pthread_join(threads[i], NULL);
-    ck_assert_int_eq(created, 30);
-    ck_assert_int_eq(deleted, 30);
 }

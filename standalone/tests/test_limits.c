@@ -101,20 +101,6 @@ TEST(a_patch_does_not_nest_without_end)
     (void)ask("GET", TASKS, NULL, 200);
 }
 
-TEST(too_many_operations_are_refused)
-{
-    CLEANUP(buf_releasep) struct buf text = BUF_INIT(4u << 20);
-    bool fits = true;
-
-    (void)ask("POST", TASKS, task_text("a", "", ""), 201);
-    for (int i = 0; i <= 10000; i++)
-        fits =
-            fits && buf_printf(&text, "%s{\"op\":\"test\",\"path\":\"/kind\",\"value\":\"Task\"}",
-                               i ? "," : "[");
-    ck_assert(fits && buf_append_string(&text, "]"));
-    (void)ask_patch(TASKS "/a", "json-patch+json", text.data, 413);
-}
-
 /* An array of so many values, each written as `value` and a comma. */
 static const char *array_of(size_t count, const char *value)
 {
@@ -328,60 +314,6 @@ TEST(the_names_of_unknown_fields_are_not_told_without_end)
         warnings++;
     ck_assert_uint_eq(warnings, ARRAY_LEN(api_answer.warnings) - 1);
     ck_assert_uint_eq(json_len(json_get(made, "spec")), 6);
-}
-
-/* --- documents -------------------------------------------------------------------------------- */
-
-TEST(a_document_is_found_however_its_path_is_written)
-{
-    static const char *const PATHS[] = { "/openapi/v2", "/openapi/v2/", "/openapi/%76%32",
-                                         "/%6fpenapi/v2" };
-
-    for (size_t i = 0; i < ARRAY_LEN(PATHS); i++)
-        ck_assert_ptr_nonnull(json_get(ask("GET", PATHS[i], NULL, 200), "swagger"));
-    (void)ask("GET", "/openapi/v3/apis/no.such/v1", NULL, 404);
-    (void)ask("GET", "/openapi/v2%20protobuf", NULL, 404);
-    ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3/api/%761", NULL, 200), "openapi"));
-    ck_assert_ptr_nonnull(json_get(ask("GET", "/openapi/v3", NULL, 200), "paths"));
-}
-
-/* --- names ------------------------------------------------------------------------------------ */
-
-#define NAMESPACES "/api/v1/namespaces"
-
-/* "%s" is replaced by so many letters. */
-static const struct {
-    const char *collection, *metadata;
-    size_t max;
-    const char *words;
-} NAMES[] = {
-    { CONFIGMAPS, "\"name\":\"%s\"", 253, "must be no more than 253 " },
-    { NAMESPACES, "\"name\":\"%s\"", 63, "must be no more than 63 " },
-    { CONFIGMAPS, "\"name\":\"a\",\"labels\":{\"%s\":\"\"}", 63,
-      "name part must be no more than 63 " },
-    { CONFIGMAPS, "\"name\":\"a\",\"labels\":{\"%s/a\":\"\"}", 253,
-      "prefix part must be no more than 253 " },
-    { CONFIGMAPS, "\"name\":\"a\",\"labels\":{\"a\":\"%s\"}", 63, "must be no more than 63 " },
-};
-
-static const char *with_letters(const char *format, size_t len)
-{
-    const char *hole = strstr(format, "%s");
-    char *letters = arena_alloc(test_arena, len + 1, 1);
-
-    memset(letters, 'n', len);
-    return arena_printf(test_arena, "{\"metadata\":{%.*s%s%s}}", (int)(hole - format), format,
-                        letters, hole + 2);
-}
-
-TEST_EACH(names_are_as_long_as_there_and_no_longer, NAMES)
-{
-    const char *path = arena_printf(test_arena, "%s?dryRun=All", NAMES[_i].collection);
-    const char *refused;
-
-    (void)ask("POST", path, with_letters(NAMES[_i].metadata, NAMES[_i].max), 201);
-    refused = refusal("POST", path, with_letters(NAMES[_i].metadata, NAMES[_i].max + 1), 422);
-    ck_assert_msg(strstr(refused, NAMES[_i].words) != NULL, "%s", refused);
 }
 
 /* --- protobuf --------------------------------------------------------------------------------- */

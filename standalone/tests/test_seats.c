@@ -145,22 +145,6 @@ TEST(long_requests_of_many_users_leave_the_other_seats_to_short_ones)
     all_leave(lists, ARRAY_LEN(lists));
 }
 
-TEST(a_long_request_waits_for_the_one_before_of_its_user_and_no_short_one_does)
-{
-    struct guest first = { .who = "a", .use = SEAT_LONG }, second = first, write = { .who = "a" };
-
-    come(&first);
-    come(&second);
-    come(&write);
-    ck_assert(is_in_work(&first));
-    ck_assert(!is_in_work(&second));
-    ck_assert(is_in_work(&write));
-    leave(&first);
-    ck_assert(is_in_work(&second));
-    leave(&write);
-    leave(&second);
-}
-
 TEST(a_seat_for_a_long_request_goes_to_the_user_with_the_fewest_and_then_to_the_first)
 {
     struct guest of_a = { .who = "a", .use = SEAT_LONG }, of_b = { .who = "b", .use = SEAT_LONG },
@@ -247,28 +231,6 @@ TEST(a_user_who_does_not_read_has_no_seats_and_others_do)
     arena_destroy(next.arena);
     for (size_t i = 1; i < ARRAY_LEN(unread); i++)
         arena_destroy(unread[i].arena);
-}
-
-TEST(a_long_answer_that_is_not_read_holds_up_lists_of_its_user_alone)
-{
-    struct guest list = { .who = "a", .use = SEAT_LONG }, next = list, read = { .who = "a" };
-    struct guest of_b = { .who = "b", .use = SEAT_LONG }, of_c = of_b;
-
-    of_c.who = "c";
-    come(&list);
-    answer(&list, HALF);
-    come(&next);
-    come(&read);
-    come(&of_b);
-    come(&of_c);
-    ck_assert(!is_in_work(&next) && is_in_work(&read));
-    ck_assert(is_in_work(&of_b) && is_in_work(&of_c));
-    leave(&read);
-    leave(&of_b);
-    leave(&of_c);
-    arena_destroy(list.arena);
-    ck_assert(is_in_work(&next));
-    leave(&next);
 }
 
 TEST(who_waits_when_the_seats_are_closed_has_none)
