@@ -12,7 +12,6 @@
 /* In all more than a list reads at once, and more than any connection has in memory. */
 #define LARGE ((size_t)300 << 10)
 #define MANY 10
-#define EVENTS 15
 
 static atomic_int answered; /* reads that are, until they fail */
 static char large[LARGE + 1];
@@ -150,50 +149,4 @@ TEST_EACH(a_write_that_cannot_be_decided_is_not_made, WRITES)
     }
     ck_assert_int_gt(reads, 2);
     ck_assert_uint_eq(kv_revision(api_store.kv), revision + 1);
-}
-
-/* --- watches ------------------------------------------------------------------------------------ */
-
-static void expect_end(struct api_watch *watch)
-{
-    begin_failing(0);
-    ck_assert_str_eq(watch_next(watch), "ERROR 500");
-    ck_assert_str_eq(watch_next(watch), "END");
-    end_failing();
-    api_watch_close(watch);
-}
-
-/* Names in their order, each once. */
-static void expect_all(struct api_watch *watch, const char *word, int len)
-{
-    for (int i = 0; i < len; i++) {
-        const char *line = watch_next(watch);
-
-        ck_assert_msg(str_has_prefix(line, arena_printf(test_arena, "ADDED %s%02d@", word, i)),
-                      "%s", line);
-    }
-    ck_assert_str_eq(watch_next(watch), ".");
-    api_watch_close(watch);
-}
-
-TEST(a_watch_that_cannot_say_what_there_is_ends)
-{
-    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=true");
-
-    ck_assert(str_has_prefix(watch_next(watch), "ADDED c00@"));
-    expect_end(watch);
-    expect_all(watch_open(CONFIGMAPS "?watch=true"), "c", MANY);
-}
-
-TEST(a_watch_that_cannot_say_what_came_ends_and_another_one_says_all)
-{
-    const char *path =
-        arena_printf(test_arena, CONFIGMAPS "?watch=true&resourceVersion=%s",
-                     meta(ask("GET", CONFIGMAPS "?limit=1", NULL, 200), "resourceVersion"));
-    struct api_watch *watch = watch_open(path);
-
-    for (int i = 0; i < EVENTS; i++)
-        send_object("POST", CONFIGMAPS, arena_printf(test_arena, "d%02d", i), 201);
-    expect_end(watch);
-    expect_all(watch_open(path), "d", EVENTS);
 }

@@ -12,7 +12,6 @@
 #define PATIENCE_MS 60000
 #define OBJECTS 200
 #define OBJECT_BYTES ((size_t)64 << 10)
-#define LARGE_BYTES ((size_t)900000)
 /* Pages of the store's own connections, a page of the watch and what its lines take. */
 #define HELD_BYTES ((size_t)6 << 20)
 #define HISTORY 50
@@ -196,43 +195,6 @@ TEST(a_slow_watcher_holds_a_page_and_not_everything)
     }
     ck_assert_str_eq(next_name(watch), ".");
     ck_assert_msg(api_allocated() < before + HELD_BYTES / 2, "%zu bytes more after all",
-                  api_allocated() - before);
-    api_watch_close(watch);
-}
-
-/* A page of one object. The second time, when the store's own connections have their pages. */
-TEST(of_a_large_object_nothing_is_held_behind_its_line)
-{
-    put_numbered(0, "v", LARGE_BYTES);
-    put_numbered(1, "v", LARGE_BYTES);
-    for (int round = 0; round < 2; round++) {
-        size_t before = api_allocated();
-        struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1");
-
-        for (int i = 0; i < 2; i++) {
-            ck_assert_str_eq(next_name(watch), name_of(i));
-            ck_assert_msg(!round || api_allocated() < before + LARGE_BYTES / 2, "%zu bytes more",
-                          api_allocated() - before);
-        }
-        ck_assert_str_eq(next_name(watch), ".");
-        api_watch_close(watch);
-    }
-}
-
-TEST(who_looks_for_one_of_many_does_not_keep_the_others)
-{
-    for (int i = 0; i < OBJECTS; i++)
-        put_numbered(i, i == OBJECTS - 1 ? "wanted" : "v", OBJECT_BYTES);
-
-    size_t before = api_allocated();
-    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1&labelSelector=k%3Dwanted");
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *line;
-    size_t len;
-
-    ck_assert_int_eq(api_watch_next(watch, arena, &line, &len), 1);
-    ck_assert_ptr_nonnull(strstr(line, name_of(OBJECTS - 1)));
-    ck_assert_msg(api_allocated() < before + HELD_BYTES, "%zu bytes more",
                   api_allocated() - before);
     api_watch_close(watch);
 }

@@ -355,18 +355,6 @@ TEST_TIMES(an_hour_of_an_event_is_no_step_of_the_clock, 2)
 
 /* --- one read that fails -------------------------------------------------------------------------- */
 
-TEST(a_first_look_that_fails_is_taken_again)
-{
-    put(CONFIGMAPS, "owner", "");
-    put_dependents("d", EACH, "owner", "", 1);
-    delete_with(CONFIGMAPS "/owner", "Background");
-    begin_failing(fail_all);
-    api_collect();
-    await_failure();
-    end_failing();
-    await_all_gone("d", EACH);
-}
-
 /* The first page of the first look was read. */
 static void on_page(void *ctx)
 {
@@ -439,20 +427,6 @@ static void end_holding(void)
 {
     fault_vfs_set_read_hook(NULL, NULL);
     (void)sem_post(&release);
-}
-
-TEST(events_that_could_not_be_read_are_read_again)
-{
-    api_collect();
-    put(CONFIGMAPS, "owner", "");
-    begin_holding();
-    put_dependents("d", MANY, "owner", "", LARGE); /* the collector is behind the newest events */
-    delete_with(CONFIGMAPS "/owner", "Background");
-    begin_failing(fail_all);
-    end_holding();
-    await_failure();
-    end_failing();
-    await_all_gone("d", MANY);
 }
 
 /* The objects that it looks at together begin to go, each but the first with a dependent that came just before. */

@@ -144,34 +144,6 @@ TEST(all_pages_and_every_change_are_told_once)
     ck_assert_uint_eq(sets, 1);
 }
 
-TEST(a_write_that_has_settled_is_in_the_cache)
-{
-    start();
-    await(&sets, 1);
-    for (unsigned i = 1; i <= MANY; i++) {
-        make((int)i);
-        watch_loop_settle(loop);
-        pthread_mutex_lock(&lock);
-        ck_assert_uint_eq(applied, i);
-        pthread_mutex_unlock(&lock);
-    }
-}
-
-TEST(a_cache_that_stands_still_holds_up_no_writer_and_misses_nothing)
-{
-    start();
-    await(&sets, 1);
-    hold(true);
-    make(0);
-    await(&held, 1);
-    for (int i = 1; i < 4 * MANY; i++)
-        make(i);
-    hold(false);
-    await(&applied, 4 * MANY);
-    ck_assert_uint_eq(applied, 4 * MANY);
-    ck_assert_uint_eq(sets, 1);
-}
-
 /* --- what fell behind ------------------------------------------------------------------------- */
 
 static void setup_forgetful(void)
