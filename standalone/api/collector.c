@@ -53,9 +53,8 @@ struct collector {
     struct map *todo;       /* keys to be looked at, all of them before events are taken again */
     char **bulk;            /* and those of which a batch is, the last ones first */
     size_t bulk_len, bulk_cap;
-    bool is_left;      /* something, in a namespace */
-    struct map *later; /* deletions that failed */
-    int64_t later_ms;  /* the time to look at them again */
+    bool is_left;     /* something, in a namespace */
+    int64_t later_ms; /* something failed: when bulk, with it, is looked at again */
     int64_t events_due_ms;
     struct timeline *timeline; /* of Events */
 };
@@ -183,7 +182,7 @@ static bool collector_see_object(struct collector *collector, struct arena *aren
         collector_index_owners(collector, before, value->key, false);
         collector_index_owners(collector, owners, value->key, true);
     }
-    return changed || delete_has_begun(collector_read_if(arena, value, "\"deletionTimestamp\""));
+    return changed || stored_is_going(collector_read_if(arena, value, "\"deletionTimestamp\""));
 }
 
 static void collector_see_event(struct collector *collector, struct arena *arena,
@@ -365,7 +364,6 @@ static enum collector_outcome collector_write(struct collector *collector, struc
     cJSON *object = arena_own(arena, json_copy(subject->object), json_free);
     uint64_t revision;
     struct error err;
-    size_t len;
 
     if (!resource)
         return COLLECTOR_DONE;
@@ -382,14 +380,10 @@ static enum collector_outcome collector_write(struct collector *collector, struc
 
     managed_fields_update(arena, &fields, subject->object, object);
 
-    const char *text = stored_text(arena, resource, object, &len);
-
-    bool ends = delete_has_begun(object) &&
-                !json_len(json_path(object, "metadata", "finalizers", NULL)) &&
-                !json_len(json_path(object, "spec", "finalizers", NULL));
-    int r = ends ? kv_delete(collector->api->kv, subject->key, subject->revision, &revision, &err)
-                 : kv_put(collector->api->kv, subject->key, text, len, subject->revision, &revision,
-                          &err);
+    int r = stored_is_finished(object)
+                ? kv_delete(collector->api->kv, subject->key, subject->revision, &revision, &err)
+                : stored_put(collector->api->kv, arena, resource, object, subject->key,
+                             subject->revision, NULL, &revision, &err);
 
     return r == 0 ? COLLECTOR_DONE : COLLECTOR_LATER;
 }
@@ -514,7 +508,7 @@ static int collector_is_in_going(struct collector *collector, struct arena *aren
         *ns ? collector_read(collector, arena, arena_printf(arena, NAMESPACE_KEYS "%s", ns), &space)
             : 1;
 
-    return r < 0 ? r : delete_has_begun(space.object);
+    return r < 0 ? r : stored_is_going(space.object);
 }
 
 /* As the namespace controller of a cluster, which takes from objects that are being deleted, too, what makes them
@@ -522,7 +516,7 @@ static int collector_is_in_going(struct collector *collector, struct arena *aren
 static enum collector_outcome collector_sweep(struct collector *collector, struct arena *arena,
                                               const struct collector_subject *subject)
 {
-    if (delete_has_begun(subject->object) &&
+    if (stored_is_going(subject->object) &&
         !delete_has_finalizer(subject->object, FINALIZER_ORPHAN) &&
         !delete_has_finalizer(subject->object, FINALIZER_FOREGROUND))
         return COLLECTOR_DONE; /* it is kept by another finalizer */
@@ -560,7 +554,7 @@ static void collector_see_left(struct collector *collector, struct arena *arena,
 
     collector->is_left = true;
     if (json_parse_own(arena, value->text, value->len, &object, NULL) == 0 &&
-        !delete_has_begun(object))
+        !stored_is_going(object))
         collector_note(collector, value->key); /* it came behind the sweep */
 }
 
@@ -599,7 +593,7 @@ static enum collector_outcome collector_act(struct collector *collector, struct 
     r = collector_is_in_going(collector, arena, &subject);
     if (r != 0)
         return r > 0 ? collector_sweep(collector, arena, &subject) : COLLECTOR_LATER;
-    if (!delete_has_begun(subject.object))
+    if (!stored_is_going(subject.object))
         return collector_look_at_owners(collector, arena, &subject);
     if (str_has_prefix(key, NAMESPACE_KEYS))
         return collector_empty_namespace(collector, arena, &subject);
@@ -651,6 +645,12 @@ static void collector_expire_events(struct collector *collector)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
+/* Until what failed is tried again. */
+static bool collector_is_waiting(const struct collector *collector)
+{
+    return clock_monotonic_ms(&CLOCK_SYSTEM) < collector->later_ms;
+}
+
 static void collector_look_at(struct collector *collector, const char *key)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -664,45 +664,35 @@ static void collector_look_at(struct collector *collector, const char *key)
         collector_note(collector, key);
     if (outcome != COLLECTOR_LATER)
         return;
-    if (!map_len(collector->later))
-        collector->later_ms =
-            clock_monotonic_ms(&CLOCK_SYSTEM) + collector->api->collector_retry_ms;
-    map_set(collector->later, key, MARK);
-}
-
-/* Takes what is in the set, and leaves an empty one. */
-static void collector_for_each(struct collector *collector, struct map **set,
-                               void (*function)(struct collector *collector, const char *key))
-{
-    struct map *all = *set;
-    size_t position = 0;
-    const char *key;
-    void *value;
-
-    *set = map_create(NULL);
-    while (map_next(all, &position, &key, &value))
-        function(collector, key);
-    map_destroy(all);
+    collector->later_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + collector->api->collector_retry_ms;
+    collector_put_off(collector, key);
 }
 
 /* Returns whether there is more to do at once. */
 static bool collector_work(struct collector *collector)
 {
-    char *key;
+    struct map *todo = collector->todo;
+    size_t position = 0;
+    const char *key;
+    void *value;
+    char *next;
 
-    if (map_len(collector->later) && clock_monotonic_ms(&CLOCK_SYSTEM) >= collector->later_ms)
-        collector_for_each(collector, &collector->later, collector_note);
-    collector_for_each(collector, &collector->todo, collector_look_at);
-    for (size_t i = 0; i < COLLECTOR_BATCH && (key = collector_take_bulk(collector)); i++) {
+    collector->todo = map_create(NULL);
+    while (map_next(todo, &position, &key, &value))
         collector_look_at(collector, key);
-        free(key);
+    map_destroy(todo);
+    for (size_t i = 0; i < COLLECTOR_BATCH && !collector_is_waiting(collector) &&
+                       (next = collector_take_bulk(collector));
+         i++) {
+        collector_look_at(collector, next);
+        free(next);
     }
-    return map_len(collector->todo) || collector->bulk_len;
+    return map_len(collector->todo) || (collector->bulk_len && !collector_is_waiting(collector));
 }
 
 static void collector_wait_for_more(struct collector *collector)
 {
-    bool idle = !collector->is_behind && !map_len(collector->later);
+    bool idle = !collector->is_behind && !collector->bulk_len;
     struct timespec deadline =
         cond_deadline(idle ? COLLECTOR_EVENTS_MS : collector->api->collector_retry_ms);
 
@@ -736,11 +726,9 @@ static void collector_release(struct collector *collector)
     kv_watch_close(collector->watch);
     collector_forget(collector);
     free(collector->bulk);
-    struct map *const maps[] = { collector->dependents, collector->swept, collector->todo,
-                                 collector->later };
-
-    for (size_t i = 0; i < ARRAY_LEN(maps); i++)
-        map_destroy(maps[i]);
+    map_destroy(collector->dependents);
+    map_destroy(collector->swept);
+    map_destroy(collector->todo);
     timeline_destroy(collector->timeline);
     pthread_cond_destroy(&collector->changed);
     pthread_mutex_destroy(&collector->lock);
@@ -754,7 +742,6 @@ int collector_create(struct api *api, struct collector **ret, struct error *err)
     collector->api = api;
     collector_forget(collector);
     collector->todo = map_create(NULL);
-    collector->later = map_create(NULL);
     collector->timeline = timeline_create(api->clock);
     pthread_mutex_init(&collector->lock, NULL);
     cond_init(&collector->changed);

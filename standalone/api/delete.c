@@ -21,11 +21,6 @@ bool delete_has_finalizer(const cJSON *object, const char *name)
     return false;
 }
 
-bool delete_has_begun(const cJSON *object)
-{
-    return json_path(object, "metadata", "deletionTimestamp", NULL);
-}
-
 static bool delete_is_kind(const cJSON *object, const char *kind)
 {
     return str_equal(json_string(json_get(object, "kind"), ""), kind);
@@ -81,7 +76,7 @@ static cJSON *delete_marked(struct arena *arena, const cJSON *live,
     json_remove(metadata, "finalizers");
     if (json_len(finalizers))
         json_set_copy(metadata, "finalizers", finalizers);
-    if (!delete_has_begun(live))
+    if (!stored_is_going(live))
         delete_mark(object, now_us);
     if (is_namespace) {
         json_remove(object, "status");
@@ -117,7 +112,6 @@ static enum delete_outcome delete_write(struct api *api, struct arena *arena,
     cJSON *marked = delete_marked(arena, live, options, clock_wall_us(api->clock));
     bool is_same = marked && json_equal(marked, live);
     uint64_t revision = value->revision;
-    size_t len;
     int r = 0;
 
     if (marked)
@@ -125,10 +119,8 @@ static enum delete_outcome delete_write(struct api *api, struct arena *arena,
     if (!marked && !options->dry_run) {
         r = kv_delete(api->kv, value->key, value->revision, &revision, err);
     } else if (marked && !is_same && !options->dry_run) {
-        const char *text =
-            stored_text(arena, resource, arena_own(arena, json_copy(marked), json_free), &len);
-
-        r = kv_put(api->kv, value->key, text, len, value->revision, &revision, err);
+        r = stored_put(api->kv, arena, resource, marked, value->key, value->revision, NULL,
+                       &revision, err);
     }
     if (r < 0)
         return r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;

@@ -10,7 +10,6 @@
 #define POLICY_BACKGROUND "Background"
 
 bool delete_has_finalizer(const cJSON *object, const char *name);
-bool delete_has_begun(const cJSON *object);
 
 struct delete_options {
     /* Preconditions; NULL: none, but "" is one that no object meets. */

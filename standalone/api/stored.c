@@ -17,8 +17,21 @@ const char *stored_key(struct arena *arena, const struct resource *resource, con
                         in_namespace ? "/" : "", name ? name : "");
 }
 
-const char *stored_text(struct arena *arena, const struct resource *resource, cJSON *object,
-                        size_t *ret_len)
+bool stored_is_going(const cJSON *object)
+{
+    return json_path(object, "metadata", "deletionTimestamp", NULL);
+}
+
+bool stored_is_finished(const cJSON *object)
+{
+    return stored_is_going(object) &&
+           !json_len(json_path(object, "metadata", "finalizers", NULL)) &&
+           !json_len(json_path(object, "spec", "finalizers", NULL));
+}
+
+/* Changes object: resourceVersion goes. */
+static const char *stored_text(struct arena *arena, const struct resource *resource, cJSON *object,
+                               size_t *ret_len)
 {
     if (resource->to_storage)
         resource->to_storage(object);
@@ -29,6 +42,18 @@ const char *stored_text(struct arena *arena, const struct resource *resource, cJ
     json_remove(metadata, "resourceVersion");
     cJSON_InsertItemInArray(object, 0, metadata);
     return json_text(arena, object, ret_len);
+}
+
+int stored_put(struct kv *kv, struct arena *arena, const struct resource *resource,
+               const cJSON *object, const char *key, uint64_t revision,
+               const struct kv_guard *guard, uint64_t *ret_revision, struct error *err)
+{
+    size_t len;
+    const char *text =
+        stored_text(arena, resource, arena_own(arena, json_copy(object), json_free), &len);
+
+    return guard ? kv_put_guarded(kv, key, text, len, revision, guard, ret_revision, err)
+                 : kv_put(kv, key, text, len, revision, ret_revision, err);
 }
 
 void stored_set_version(cJSON *object, uint64_t revision)

@@ -31,23 +31,27 @@
  *
  * Functions that return int: 0, or -1 after a refusal; 1: another writer was faster, and nothing was written.
  */
+struct write;
+typedef int write_patch_fn(struct write *write, const cJSON *patch, cJSON **ret, struct error *err);
+
 enum write_adds { ADDS_NEVER, ADDS_IF_ABSENT, ADDS_ALWAYS }; /* an object that is not there */
 struct write {
     struct api_call *call;
     enum write_adds adds;
     const char *key;
-    int (*change)(struct write *write); /* makes object from live and the request */
-    const char *subresource;            /* "" or "status" */
-    const cJSON *live;                  /* NULL: it is created */
-    uint64_t revision;                  /* of live in the store */
-    const cJSON *sent;                  /* the object of the body, as it was decoded */
+    write_patch_fn *patch;   /* of the body; NULL: the object of the body is written */
+    const char *subresource; /* "" or "status" */
+    const cJSON *live;       /* NULL: it is created */
+    uint64_t revision;       /* of live in the store */
+    const cJSON *sent;       /* the object of the body, as it was decoded */
     /* Of an object that is created in a namespace: the namespace as it was when it was found to be there and to stay.
      * key NULL: the object needs none. */
     struct kv_guard place;
     cJSON *object;
-    bool is_taken; /* another object has its name */
-    bool any_kind; /* what the object says of its kind does not count */
-    bool managed;  /* managedFields are set: server-side apply */
+    bool is_taken;          /* another object has its name */
+    bool any_kind;          /* what the object says of its kind does not count */
+    bool managed;           /* managedFields are set: server-side apply */
+    const cJSON *conflicts; /* of an apply: the Status */
 };
 
 static bool write_is_status(const struct write *write)
@@ -191,7 +195,7 @@ static int write_check_namespace(struct write *write)
         r = json_parse_own(call->arena, value.text, value.len, &tree, &err);
     if (r < 0)
         return call_fail_error(call, &err);
-    if (json_path(tree, "metadata", DELETED, NULL))
+    if (stored_is_going(tree))
         return call_fail_terminating(call, object_meta_text(write->object, "name"));
     write->place = (struct kv_guard){ key, value.revision };
     return 0;
@@ -231,16 +235,23 @@ static void write_take_metadata(struct write *write)
         json_set_copy(metadata, "uid", json_get(live, "uid"));
 }
 
+static struct managed_fields_write write_managed_fields(const struct write *write,
+                                                        const char *manager)
+{
+    return (struct managed_fields_write){
+        .resource = write->call->resource,
+        .subresource = write->subresource,
+        .manager = manager,
+        .now_us = clock_wall_us(write->call->api->clock),
+    };
+}
+
 static void write_set_managers(struct write *write)
 {
     struct api_call *call = write->call;
-    const struct managed_fields_write fields = {
-        .resource = call->resource,
-        .subresource = write->subresource,
-        .manager = managed_fields_manager(call->arena, call->query.field_manager,
-                                          call->request->user_agent),
-        .now_us = clock_wall_us(call->api->clock),
-    };
+    const struct managed_fields_write fields =
+        write_managed_fields(write, managed_fields_manager(call->arena, call->query.field_manager,
+                                                           call->request->user_agent));
 
     if (!write->managed)
         managed_fields_update(call->arena, &fields, write->live, write->object);
@@ -402,13 +413,6 @@ static int write_reply(struct write *write, uint64_t revision, int code)
     return present_object(write->call, code, write->object);
 }
 
-static bool write_is_finished(const cJSON *object)
-{
-    return json_path(object, "metadata", DELETED, NULL) &&
-           !json_len(json_path(object, "metadata", "finalizers", NULL)) &&
-           !json_len(json_path(object, "spec", "finalizers", NULL));
-}
-
 static const char *write_key(const struct write *write)
 {
     return stored_key(write->call->arena, write->call->resource,
@@ -419,19 +423,6 @@ static const char *write_key(const struct write *write)
 static const char *write_route_key(const struct api_call *call)
 {
     return stored_key(call->arena, call->resource, call->route.ns, call->route.name);
-}
-
-static int write_put(struct write *write, uint64_t *ret, struct error *err)
-{
-    struct api_call *call = write->call;
-    /* stored_text changes what it is given */
-    cJSON *copy = arena_own(call->arena, json_copy(write->object), json_free);
-    size_t len;
-    const char *text = stored_text(call->arena, call->resource, copy, &len);
-
-    if (write->live || !write->place.key)
-        return kv_put(call->api->kv, write_key(write), text, len, write->revision, ret, err);
-    return kv_put_guarded(call->api->kv, write_key(write), text, len, 0, &write->place, ret, err);
 }
 
 static int write_meet_taken(struct write *write)
@@ -464,14 +455,15 @@ static int write_store(struct write *write)
     if (call->query.dry_run)
         return write_reply(write, 0, code);
 
-    bool ends = write->live && write_is_finished(write->object);
+    bool ends = write->live && stored_is_finished(write->object);
 
     if (ends)
         r = kv_delete(call->api->kv, write_key(write), write->revision, &revision, &err);
     else if (write->live && json_equal(write->live, write->object))
         return write_reply(write, 0, code); /* nothing changed: the version stays */
     else
-        r = write_put(write, &revision, &err);
+        r = stored_put(call->api->kv, call->arena, call->resource, write->object, write_key(write),
+                       write->revision, write->place.key ? &write->place : NULL, &revision, &err);
     /* GONE: the namespace has changed while the object was made. It may be labelled, or on its way out: an object
      * that is written when it is being deleted would not be seen by the sweep of it. */
     if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND || r == -ERROR_EXISTS || r == -ERROR_GONE)
@@ -558,6 +550,37 @@ static int write_check_place(struct write *write)
     return write_check_namespace(write);
 }
 
+static int write_refuse_patch(const struct write *write, const struct error *err)
+{
+    struct api_call *call = write->call;
+
+    if (write->conflicts)
+        return call_fail_status(call, write->conflicts);
+    if (err->code == ERROR_CONFLICT)
+        return call_fail(call, 422, "Invalid", "the patch does not fit the object: %s",
+                         err->message);
+    if (err->code == ERROR_INTERNAL)
+        return call_fail(call, 500, NULL, "%s", err->message);
+    return call_fail_error(call, err);
+}
+
+/* Makes the object from live and the request, the same at each try. */
+static int write_change(struct write *write)
+{
+    cJSON *patch, *object;
+    struct error err;
+
+    if (!write->patch) {
+        write->object = arena_own(write->call->arena, json_copy(write->sent), json_free);
+        return 0;
+    }
+    if (call_body(write->call, &patch) < 0)
+        return -1;
+    if (write->patch(write, patch, &object, &err) < 0)
+        return write_refuse_patch(write, &err);
+    return write_decode(write, object, true);
+}
+
 static int write_once(struct write *write)
 {
     struct api_call *call = write->call;
@@ -571,7 +594,7 @@ static int write_once(struct write *write)
         write->is_taken = write->live;
         write->live = NULL;
     }
-    if (write->change(write) < 0 || write_check_names(write) < 0 || write_check_place(write) < 0 ||
+    if (write_change(write) < 0 || write_check_names(write) < 0 || write_check_place(write) < 0 ||
         write_admit(write) < 0 || write_check_size(write) < 0)
         return -1;
     return write_store(write);
@@ -593,13 +616,6 @@ static int write_in_turn(const struct write *write)
     return r > 0 ? call_fail_changed(call, call->route.name) : r;
 }
 
-/* The object of the body, which is the same at each try. */
-static int write_take_sent(struct write *write)
-{
-    write->object = arena_own(write->call->arena, json_copy(write->sent), json_free);
-    return 0;
-}
-
 static int write_read_sent(struct write *write, const char *options)
 {
     cJSON *object;
@@ -609,7 +625,6 @@ static int write_read_sent(struct write *write, const char *options)
         write_check_names(write) < 0)
         return -1;
     write->sent = write->object;
-    write->change = write_take_sent;
     return 0;
 }
 
@@ -653,88 +668,49 @@ int call_update(struct api_call *call)
 
 /* --- patches ---------------------------------------------------------------------------------- */
 
-static int write_refuse_patch(struct api_call *call, const struct error *err)
+static int write_patch_by_json(struct write *write, const cJSON *patch, cJSON **ret,
+                               struct error *err)
 {
-    if (err->code == ERROR_CONFLICT)
-        return call_fail(call, 422, "Invalid", "the patch does not fit the object: %s",
-                         err->message);
-    if (err->code == ERROR_INTERNAL)
-        return call_fail(call, 500, NULL, "%s", err->message);
-    return call_fail_error(call, err);
+    return json_patch_apply(write->call->arena, write->live, patch, ret, err);
 }
 
-static int write_change_by_json(struct write *write)
+static int write_patch_by_merge(struct write *write, const cJSON *patch, cJSON **ret,
+                                struct error *err)
 {
-    struct error err;
-    cJSON *patch, *object;
-
-    if (call_body(write->call, &patch) < 0)
-        return -1;
-    if (json_patch_apply(write->call->arena, write->live, patch, &object, &err) < 0)
-        return write_refuse_patch(write->call, &err);
-    return write_decode(write, object, true);
-}
-
-static int write_change_by_merge(struct write *write)
-{
-    cJSON *patch;
-
-    if (call_body(write->call, &patch) < 0)
-        return -1;
     if (!cJSON_IsObject(patch))
-        return call_fail(write->call, 400, "BadRequest", "a merge patch must be an object");
-    return write_decode(write, merge_patch_apply(write->call->arena, write->live, patch), true);
+        return error_set(err, ERROR_INVALID, "a merge patch must be an object");
+    *ret = merge_patch_apply(write->call->arena, write->live, patch);
+    return 0;
 }
 
-static int write_change_by_strategic(struct write *write)
+static int write_patch_by_strategic(struct write *write, const cJSON *patch, cJSON **ret,
+                                    struct error *err)
 {
-    struct error err;
-    cJSON *patch, *object;
-
-    if (call_body(write->call, &patch) < 0)
-        return -1;
-    if (strategic_patch_apply(write->call->arena, write->call->resource->schema, write->live, patch,
-                              &object, &err) < 0)
-        return write_refuse_patch(write->call, &err);
     write->any_kind = true;
-    return write_decode(write, object, true);
+    return strategic_patch_apply(write->call->arena, write->call->resource->schema, write->live,
+                                 patch, ret, err);
 }
 
 /* live NULL: the object is made. */
-static int write_change_by_apply(struct write *write)
+static int write_patch_by_apply(struct write *write, const cJSON *patch, cJSON **ret,
+                                struct error *err)
 {
-    struct api_call *call = write->call;
-    const struct managed_fields_write fields = {
-        .resource = call->resource,
-        .subresource = write->subresource,
-        .manager = call->query.field_manager,
-        .now_us = clock_wall_us(call->api->clock),
-    };
-    const cJSON *status = NULL;
-    struct error err;
-    cJSON *applied, *object;
+    const struct managed_fields_write fields =
+        write_managed_fields(write, write->call->query.field_manager);
 
-    if (call_body(call, &applied) < 0)
-        return -1;
-
-    int r = managed_fields_apply(call->arena, &fields, write->live, applied, call->query.force,
-                                 &object, &status, &err);
-    if (r == -ERROR_CONFLICT)
-        return call_fail_status(call, status);
-    if (r < 0)
-        return write_refuse_patch(call, &err);
     write->managed = true;
-    return write_decode(write, object, true);
+    return managed_fields_apply(write->call->arena, &fields, write->live, patch,
+                                write->call->query.force, ret, &write->conflicts, err);
 }
 
 static const struct {
     const char *media_type;
-    int (*change)(struct write *write);
+    write_patch_fn *patch;
 } PATCHES[] = {
-    { "application/json-patch+json", write_change_by_json },
-    { "application/merge-patch+json", write_change_by_merge },
-    { "application/strategic-merge-patch+json", write_change_by_strategic },
-    { "application/apply-patch+yaml", write_change_by_apply },
+    { "application/json-patch+json", write_patch_by_json },
+    { "application/merge-patch+json", write_patch_by_merge },
+    { "application/strategic-merge-patch+json", write_patch_by_strategic },
+    { "application/apply-patch+yaml", write_patch_by_apply },
 };
 
 /* An apply makes the object if it is not there. */
@@ -745,16 +721,16 @@ int call_patch(struct api_call *call)
 
     for (size_t i = 0; i < ARRAY_LEN(PATCHES); i++) {
         if (media_type_is(type, PATCHES[i].media_type))
-            write.change = PATCHES[i].change;
+            write.patch = PATCHES[i].patch;
     }
-    if (!write.change || (write.change == write_change_by_strategic && call->resource->custom))
+    if (!write.patch || (write.patch == write_patch_by_strategic && call->resource->custom))
         return call_fail(call, 415, "UnsupportedMediaType",
                          "%s takes no patch of this media type; any object takes "
                          "application/json-patch+json, application/merge-patch+json and "
                          "application/apply-patch+yaml",
                          call->resource->kind.plural);
 
-    bool applies = write.change == write_change_by_apply;
+    bool applies = write.patch == write_patch_by_apply;
 
     if (write_check_options(call, applies ? WRITE_APPLY : WRITE_PATCH, "PatchOptions") < 0)
         return -1;
