@@ -1,18 +1,12 @@
 /* Objects that are created while their namespace goes: none is left behind in one that is gone. */
 #include <check.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "common/base/str.h"
 #include "standalone/tests/api_fixture.h"
 
 #define NS "/api/v1/namespaces/passing"
-#define WRITERS 6
-#define ROUNDS 12
-/* Until the namespace is deleted, of each round. */
-#define BEFORE 20
 
 static const char NAMESPACE[] = "{\"metadata\":{\"name\":\"passing\"}}";
 static const char OBJECT[] =
@@ -108,58 +102,4 @@ TEST(a_namespace_that_only_changed_is_in_nobodys_way)
     meanwhile = replace_it;
     (void)ask("POST", NS "/configmaps", OBJECT, 201);
     ck_assert_uint_eq(left_behind(), 1);
-}
-
-/* --- many at once ----------------------------------------------------------------------------- */
-
-static atomic_int created;
-static atomic_bool refused;
-
-/* Until the namespace is not there any more. */
-static void *write_on(void *ctx)
-{
-    for (int i = 0;; i++) {
-        CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-        const char *body =
-            arena_printf(arena, "{\"metadata\":{\"name\":\"w%d-%d\"}}", *(int *)ctx, i);
-        int status = api_status("POST", NS "/configmaps", "json", body);
-
-        if (status == 404)
-            return NULL;
-        if (status == 201)
-            atomic_fetch_add(&created, 1);
-        else if (status == 403)
-            atomic_store(&refused, true);
-        else
-            ck_abort_msg("%d", status);
-    }
-}
-
-static void write_while_it_goes(void)
-{
-    pthread_t threads[WRITERS];
-    int numbers[WRITERS];
-
-    atomic_store(&created, 0);
-    for (int i = 0; i < WRITERS; i++) {
-        numbers[i] = i;
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_on, &numbers[i]), 0);
-    }
-    while (atomic_load(&created) < BEFORE)
-        (void)sched_yield();
-    delete_it_and_wait();
-    for (int i = 0; i < WRITERS; i++)
-        pthread_join(threads[i], NULL);
-    ck_assert_uint_eq(left_behind(), 0);
-}
-
-TEST(whoever_writes_while_it_goes_leaves_nothing_behind)
-{
-    api_collect();
-    for (int i = 0; i < ROUNDS; i++) {
-        if (i > 0)
-            (void)ask("POST", "/api/v1/namespaces", NAMESPACE, 201);
-        write_while_it_goes();
-    }
-    ck_assert(atomic_load(&refused));
 }

@@ -137,24 +137,6 @@ TEST(a_selector_has_no_requirements_and_no_values_without_end)
 }
 
 static const struct {
-    const char *header;
-    bool is;
-} MEDIA_TYPES[] = {
-    { "application/json", true },
-    { " Application/JSON ; charset=utf-8", true },
-    { "application/json;", true },
-    { "application/jsonx", false },
-    { "application/json-patch+json", false },
-    { "application", false },
-    { "", false },
-};
-
-TEST_EACH(a_media_type_may_have_parameters, MEDIA_TYPES)
-{
-    ck_assert_int_eq(media_type_is(MEDIA_TYPES[_i].header, "application/json"), MEDIA_TYPES[_i].is);
-}
-
-static const struct {
     const char *accept;
     enum format_type type;
 } FORMATS[] = {

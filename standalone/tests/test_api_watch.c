@@ -1,7 +1,5 @@
 /* Watches: time that passes, the cost of a slow client, and the end of one that is behind. */
 #include <check.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include <sqlite3.h>
@@ -9,7 +7,6 @@
 #include "common/base/str.h"
 #include "standalone/tests/api_fixture.h"
 
-#define PATIENCE_MS 60000
 #define OBJECTS 200
 #define OBJECT_BYTES ((size_t)64 << 10)
 /* Pages of the store's own connections, a page of the watch and what its lines take. */
@@ -112,27 +109,6 @@ TEST(what_cannot_be_read_ends_a_watch_and_is_told)
     ck_assert_str_eq(watch_next(follows), "ERROR 500");
     ck_assert_str_eq(watch_next(follows), "END");
     api_watch_close(follows);
-}
-
-static void note(void *ctx)
-{
-    atomic_fetch_add((atomic_int *)ctx, 1);
-}
-
-TEST(who_waits_is_told_of_what_comes)
-{
-    struct api_watch *watch = watch_open(CONFIGMAPS "?watch=1");
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-    atomic_int told = 0;
-
-    api_watch_set_notify(watch, note, &told);
-    atomic_store(&told, 0);
-    ck_assert_str_eq(next(watch), ".");
-    put("a");
-    while (!atomic_load(&told) && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
-        sched_yield(); /* by the store's thread */
-    ck_assert_int_eq(atomic_load(&told), 1);
-    api_watch_close(watch);
 }
 
 /* --- initial events: one revision, read as they are told ---------------------------------------- */
@@ -277,20 +253,4 @@ TEST(a_watch_that_begins_behind_the_history_is_refused)
         ck_assert(str_has_prefix(refusal("GET", TOO_OLD[i].path, NULL, 410), "Expired: "));
     }
     api_accept = NULL;
-}
-
-/* A mistake in the question is said first; with initial events there is nothing to be too old. */
-TEST(what_a_watch_asks_for_counts_before_its_version)
-{
-    put_numbered(0, "v", 10);
-    let_history_pass();
-    (void)ask("GET", TASKS "?watch=1&resourceVersion=1&fieldSelector=bla%3Dx", NULL, 400);
-
-    struct api_watch *watch =
-        watch_open(CONFIGMAPS "?watch=1&resourceVersion=1&sendInitialEvents=true"
-                              "&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
-
-    ck_assert(str_has_prefix(watch_next(watch), "ADDED o000"));
-    ck_assert(str_has_prefix(watch_next(watch), "BOOKMARK"));
-    api_watch_close(watch);
 }

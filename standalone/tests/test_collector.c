@@ -27,8 +27,6 @@
 
 #define FARM "/api/v1/namespaces/farm"
 #define EVENTS "/api/v1/namespaces/default/events"
-/* More than two pages; the last name is d999. */
-#define EVENTS_LEN 1100
 
 /* One is more than a connection has in memory, two more than a page of the first look at the store. */
 #define LARGE ((size_t)600 << 10)
@@ -324,18 +322,6 @@ TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
 static void put_event(const char *name)
 {
     put(EVENTS, name, "},\"involvedObject\":{\"namespace\":\"default\"");
-}
-
-TEST(events_of_long_ago_go_however_many_they_are)
-{
-    api_collect();
-    for (int i = 0; i < EVENTS_LEN; i++)
-        put_event(numbered("d", i));
-    fake_clock_advance(&api_store.clock, 120 * MINUTE_MS);
-    put_event("a-new-one");
-    put_event("new-one");
-    await_gone(arena_printf(test_arena, EVENTS "/%s", numbered("d", 999)));
-    ck_assert_uint_eq(count_of(EVENTS), 2);
 }
 
 TEST_TIMES(an_hour_of_an_event_is_no_step_of_the_clock, 2)

@@ -39,16 +39,6 @@ TEST(what_is_larger_than_an_object_may_be_is_not_written)
     ck_assert_str_eq(meta(ask("GET", TASKS "/a", NULL, 200), "resourceVersion"), version);
 }
 
-/* "[[…]]" of so many levels. */
-static const char *nested(size_t levels)
-{
-    char *text = arena_alloc(test_arena, 2 * levels + 1, 1);
-
-    memset(text, '[', levels);
-    memset(text + levels, ']', levels);
-    return text;
-}
-
 /* `{"a":{"a":…1…}}` */
 static const char *nested_members(size_t levels)
 {
@@ -78,26 +68,6 @@ TEST(what_was_stored_can_be_read)
     ck_assert_uint_gt(refused, JSON_MAX_DEPTH - 14);
     ck_assert_uint_lt(refused, JSON_MAX_DEPTH - 4);
     ck_assert_int_eq(api_answer.status, 400);
-    (void)ask("GET", TASKS, NULL, 200);
-}
-
-TEST(a_patch_does_not_nest_without_end)
-{
-    const char *deep = nested(JSON_MAX_DEPTH - 3);
-
-    (void)ask("POST", TASKS, task_text("a", "", ",\"metadata\":{\"x\":[],\"y\":[]}"), 201);
-    (void)ask_patch(TASKS "/a", "json-patch+json",
-                    arena_printf(test_arena,
-                                 "[{\"op\":\"add\",\"path\":\"/spec/metadata/x/-\",\"value\":%s}]",
-                                 deep),
-                    422);
-    (void)ask_patch(
-        TASKS "/a", "json-patch+json",
-        arena_printf(test_arena,
-                     "[{\"op\":\"add\",\"path\":\"/z\",\"value\":%s},"
-                     "{\"op\":\"move\",\"from\":\"/z\",\"path\":\"/spec/metadata/x/-\"}]",
-                     deep),
-        422);
     (void)ask("GET", TASKS, NULL, 200);
 }
 
@@ -258,28 +228,6 @@ TEST(an_object_that_is_larger_than_an_object_may_be_can_be_read_and_deleted)
     await_gone(TASKS "/old");
 }
 
-/* --- managers --------------------------------------------------------------------------------- */
-
-TEST(an_object_with_too_many_managers_has_none)
-{
-    static const char MANAGED[] =
-        "{\"manager\":\"%d\",\"operation\":\"Apply\",\"apiVersion\":\"v1\","
-        "\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:data\":{}}}";
-
-    for (int count = 1024; count <= 1025; count++) {
-        CLEANUP(buf_releasep) struct buf text = BUF_INIT(1u << 20);
-        const cJSON *made;
-
-        ck_assert(buf_append_string(&text, "{\"metadata\":{\"name\":\"a\",\"managedFields\":["));
-        for (int i = 0; i < count; i++)
-            ck_assert(buf_append_string(&text, i ? "," : "") && buf_printf(&text, MANAGED, i));
-        ck_assert(buf_append_string(&text, "]}}"));
-        made = ask("POST", CONFIGMAPS "?dryRun=All", text.data, 201);
-        ck_assert_uint_eq(json_len(json_path(made, "metadata", "managedFields", NULL)),
-                          count == 1024 ? 1024 : 0);
-    }
-}
-
 /* --- unknown fields --------------------------------------------------------------------------- */
 
 static const char *unknown_fields(size_t count, size_t name_len)
@@ -314,17 +262,4 @@ TEST(the_names_of_unknown_fields_are_not_told_without_end)
         warnings++;
     ck_assert_uint_eq(warnings, ARRAY_LEN(api_answer.warnings) - 1);
     ck_assert_uint_eq(json_len(json_get(made, "spec")), 6);
-}
-
-/* --- protobuf --------------------------------------------------------------------------------- */
-
-TEST(a_text_that_is_no_text_is_refused)
-{
-    static const char NAMESPACE[] = "k8s\0\n\x0f\n\x02v1\x12\tNamespace\x12\x05\n\x03\n\x01\xff";
-    struct error err;
-    cJSON *object;
-
-    ck_assert_int_eq(
-        protobuf_read(test_arena, NAMESPACE, sizeof(NAMESPACE) - 1, API_MAX_VALUES, &object, &err),
-        -ERROR_INVALID);
 }

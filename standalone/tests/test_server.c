@@ -18,8 +18,6 @@
 #include "standalone/server/seats.h"
 #include "standalone/tests/server_fixture.h"
 
-/* A request may take 60 s, what is left of a refused one 2 s. */
-#define A_MOMENT_MS 50000
 /* More than the room for bodies has: 64 MiB. */
 #define SLOW 30
 #define LARGE "3145728"
@@ -96,24 +94,6 @@ TEST(strangers_with_large_slow_bodies_are_sent_away_at_once)
         ck_assert_int_eq(status_of(text), 401);
         close(fds[i]);
     }
-}
-
-TEST(a_small_body_of_a_stranger_is_waited_for_a_moment_only)
-{
-    int64_t begin_ms = clock_monotonic_ms(&CLOCK_SYSTEM);
-    char text[HTTP_TALK_MAX];
-    int fd;
-
-    serve();
-    fd = server_dial();
-    server_say(fd, "", "POST " CONFIGMAPS " HTTP/1.1\r\nContent-Length: 1000\r\n", "x");
-    (void)hear(fd, text, NULL); /* until it is closed */
-    ck_assert_int_lt((int)(clock_monotonic_ms(&CLOCK_SYSTEM) - begin_ms), A_MOMENT_MS);
-    close(fd);
-
-    /* Who sends all of it hears why. */
-    ck_assert_int_eq(status_of(server_ask("", "POST", CONFIGMAPS, "", large_object("a", 10000))),
-                     401);
 }
 
 TEST(known_clients_go_on_while_strangers_take_all_they_can)
@@ -435,40 +415,4 @@ TEST(the_queue_of_one_user_is_short_and_in_nobody_elses_way)
     }
     ck_assert_uint_eq(kv_fixture_count(api_store.kv, "/registry/core/configmaps/default/of-editor"),
                       SEATS_EACH + SEATS_QUEUE - LEFT);
-}
-
-#define LISTS 4 /* three of the viewer */
-
-/* A Table asks for the time before it reads anything. */
-TEST(lists_wait_for_each_other_and_nothing_else_for_them)
-{
-    static const char *const USERS[] = { "viewer", "editor", "admin" };
-    char text[HTTP_TALK_MAX];
-    int fds[LISTS], held;
-
-    sem_init(&is_held, 0, 0);
-    sem_init(&may_go, 0, 0);
-    serve();
-    (void)ask("POST", CONFIGMAPS, OBJECT, 201);
-    atomic_store(&to_hold, LISTS);
-    for (int i = 0; i < LISTS; i++) {
-        fds[i] = server_dial();
-        server_say(fds[i], i ? "viewer" : "editor",
-                   "GET " CONFIGMAPS
-                   " HTTP/1.1\r\nAccept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n",
-                   "");
-    }
-    sem_wait(&is_held);
-    sem_wait(&is_held);
-    for (size_t i = 0; i < ARRAY_LEN(USERS); i++)
-        ck_assert_int_eq(status_of(server_ask(USERS[i], "GET", CONFIGMAPS "/a", "", "")), 200);
-    ck_assert_int_eq(sem_getvalue(&is_held, &held), 0);
-    ck_assert_int_eq(held, 0);
-    for (int i = 0; i < LISTS; i++)
-        sem_post(&may_go);
-    for (int i = 0; i < LISTS; i++) {
-        (void)hear(fds[i], text, "\"kind\":\"Table\"");
-        ck_assert_int_eq(status_of(text), 200);
-        close(fds[i]);
-    }
 }

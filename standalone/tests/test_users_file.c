@@ -53,16 +53,3 @@ TEST(a_nul_locks_nobody_out)
                       strstr(said, "line 2 holds a NUL: it is damaged"),
                   "%s", said);
 }
-
-TEST(a_file_with_a_nul_is_not_begun_with)
-{
-    struct users_file *file = NULL;
-    struct error err = { 0 };
-
-    put_nuls();
-    ck_assert_int_eq(users_file_open(users_path(), &file, &err), -ERROR_INVALID);
-    ck_assert_str_eq(err.message,
-                     arena_printf(test_arena,
-                                  "'%s': line 2 holds a NUL: it is damaged, restore it from a copy",
-                                  users_path()));
-}
