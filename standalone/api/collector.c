@@ -168,8 +168,8 @@ static void collector_note_dependents(struct collector *collector, const char *u
         collector_put_off(collector, key);
 }
 
-/* before: the owners that it had. Events own nothing and are owned by nobody, as kube-controller-manager ignores
- * them. Whether there is something to look at. */
+/* Returns whether there is something to look at. before: the owners that it had. Events own nothing and have no owners,
+ * as kube-controller-manager ignores them. */
 static bool collector_see_object(struct collector *collector, struct arena *arena,
                                  const struct kv_value *value, const cJSON *before)
 {

@@ -420,17 +420,6 @@ static const char *write_key(const struct write *write)
                       object_meta_text(write->object, "name"));
 }
 
-static const char *write_route_key(const struct api_call *call)
-{
-    return stored_key(call->arena, call->resource, call->route.ns, call->route.name);
-}
-
-static int write_meet_taken(struct write *write)
-{
-    return call_fail_named(write->call, 409, "AlreadyExists",
-                           object_meta_text(write->object, "name"), "already exists");
-}
-
 static int write_check_size(struct write *write)
 {
     if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
@@ -438,6 +427,13 @@ static int write_check_size(struct write *write)
     if (json_count(write->object, API_MAX_OBJECT_VALUES) == API_MAX_OBJECT_VALUES)
         return call_fail_too_large(write->call, "the object has too many values");
     return 0;
+}
+
+/* GONE: the namespace has changed while the object was made. It may be labelled, or on its way out: an object that is
+ * written when it is being deleted would not be seen by the sweep of it. */
+static bool write_was_slower(int r)
+{
+    return r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND || r == -ERROR_EXISTS || r == -ERROR_GONE;
 }
 
 static int write_store(struct write *write)
@@ -451,7 +447,8 @@ static int write_store(struct write *write)
     if (write->live)
         stored_set_version(write->object, write->revision);
     if (write->is_taken)
-        return write_meet_taken(write);
+        return call_fail_named(call, 409, "AlreadyExists", object_meta_text(write->object, "name"),
+                               "already exists");
     if (call->query.dry_run)
         return write_reply(write, 0, code);
 
@@ -464,9 +461,7 @@ static int write_store(struct write *write)
     else
         r = stored_put(call->api->kv, call->arena, call->resource, write->object, write_key(write),
                        write->revision, write->place.key ? &write->place : NULL, &revision, &err);
-    /* GONE: the namespace has changed while the object was made. It may be labelled, or on its way out: an object
-     * that is written when it is being deleted would not be seen by the sweep of it. */
-    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND || r == -ERROR_EXISTS || r == -ERROR_GONE)
+    if (write_was_slower(r))
         return 1;
     if (r < 0)
         return call_fail_error(call, &err);
@@ -503,18 +498,13 @@ static int write_load(struct write *write)
     return 0;
 }
 
-static bool write_is_version(const char *text)
-{
-    return *text && !str_equal(text, "0");
-}
-
 /* Only built-in kinds but Leases may be updated without a version. */
 static int write_check_version(struct write *write)
 {
     struct api_call *call = write->call;
     const char *version = object_meta_text(write->object, "resourceVersion");
 
-    if (write_is_version(version))
+    if (*version && !str_equal(version, "0"))
         return str_equal(version, object_meta_text(write->live, "resourceVersion"))
                    ? 0
                    : call_fail_changed(call, call->route.name);
@@ -523,31 +513,17 @@ static int write_check_version(struct write *write)
     return write_refuse_field(call, "metadata.resourceVersion", "must be specified for an update");
 }
 
-static int write_refuse_uid(struct api_call *call)
-{
-    return call_fail_named(call, 409, "Conflict", call->route.name,
-                           "has another uid than the one that was sent, or none");
-}
-
-/* Of an update a uid is a precondition; a patch that has another one would change it, which is not valid. */
-static int write_check_uid(struct write *write)
-{
-    const char *uid = object_meta_text(write->object, "uid");
-
-    if (!*uid || !str_equal(write->call->request->method, "PUT") ||
-        str_equal(uid, object_meta_text(write->live, "uid")))
-        return 0;
-    return write_refuse_uid(write->call);
-}
-
-/* What a write needs beside the object itself. An object that names a uid is another one, which is not there any more. */
+/* A uid is a precondition of an update, and of an apply to what is not there; a patch that has another one would
+ * change it, which is not valid. */
 static int write_check_place(struct write *write)
 {
-    if (write->live)
-        return write_check_uid(write) < 0 ? -1 : write_check_version(write);
-    if (write->adds == ADDS_IF_ABSENT && *object_meta_text(write->object, "uid"))
-        return write_refuse_uid(write->call);
-    return write_check_namespace(write);
+    const char *uid = object_meta_text(write->object, "uid");
+    bool counts = write->live ? write->sent != NULL : write->adds == ADDS_IF_ABSENT;
+
+    if (*uid && counts && !str_equal(uid, object_meta_text(write->live, "uid")))
+        return call_fail_named(write->call, 409, "Conflict", write->call->route.name,
+                               "has another uid than the one that was sent, or none");
+    return write->live ? write_check_version(write) : write_check_namespace(write);
 }
 
 static int write_refuse_patch(const struct write *write, const struct error *err)
@@ -662,7 +638,7 @@ int call_update(struct api_call *call)
 {
     struct write write = { .call = call, .subresource = call->route.subresource };
 
-    write.key = write_route_key(call);
+    write.key = stored_key(call->arena, call->resource, call->route.ns, call->route.name);
     return write_read_sent(&write, "UpdateOptions") < 0 ? -1 : write_in_turn(&write);
 }
 
@@ -735,6 +711,6 @@ int call_patch(struct api_call *call)
     if (write_check_options(call, applies ? WRITE_APPLY : WRITE_PATCH, "PatchOptions") < 0)
         return -1;
     write.adds = applies ? ADDS_IF_ABSENT : ADDS_NEVER;
-    write.key = write_route_key(call);
+    write.key = stored_key(call->arena, call->resource, call->route.ns, call->route.name);
     return write_in_turn(&write);
 }

@@ -95,11 +95,8 @@ struct field_set field_set_union(struct arena *arena, const struct field_set *se
     return sum;
 }
 
-enum field_set_keep { KEEP_COMMON, KEEP_OTHERS, KEEP_OTHERS_AND_BELOW };
-
-/* The part of a that is, or is not, in b. */
-static struct field_set field_set_part(struct arena *arena, const struct field_set *a,
-                                       const struct field_set *b, enum field_set_keep keep)
+struct field_set field_set_part(struct arena *arena, const struct field_set *a,
+                                const struct field_set *b, enum field_set_keep keep)
 {
     struct field_set part = *a;
 
@@ -111,7 +108,7 @@ static struct field_set field_set_part(struct arena *arena, const struct field_s
 
         if (!other && keep != KEEP_COMMON)
             field_set_append(arena, &part, child);
-        if (!other || (keep == KEEP_OTHERS_AND_BELOW && other->member))
+        if (!other || (keep == KEEP_OUTSIDE && other->member))
             continue;
 
         struct field_set rest = field_set_part(arena, child, other, keep);
@@ -121,24 +118,6 @@ static struct field_set field_set_part(struct arena *arena, const struct field_s
             field_set_append(arena, &part, &rest);
     }
     return part;
-}
-
-struct field_set field_set_intersection(struct arena *arena, const struct field_set *a,
-                                        const struct field_set *b)
-{
-    return field_set_part(arena, a, b, KEEP_COMMON);
-}
-
-struct field_set field_set_difference(struct arena *arena, const struct field_set *a,
-                                      const struct field_set *b)
-{
-    return field_set_part(arena, a, b, KEEP_OTHERS);
-}
-
-struct field_set field_set_without(struct arena *arena, const struct field_set *a,
-                                   const struct field_set *b)
-{
-    return field_set_part(arena, a, b, KEEP_OTHERS_AND_BELOW);
 }
 
 /* --- FieldsV1 --------------------------------------------------------------------------------- */

@@ -34,13 +34,10 @@ const struct field_set *field_set_child(const struct field_set *set, char kind, 
 int field_set_compare(const void *a, const void *b);
 
 struct field_set field_set_union(struct arena *arena, const struct field_set *sets, size_t len);
-struct field_set field_set_intersection(struct arena *arena, const struct field_set *a,
-                                        const struct field_set *b);
-struct field_set field_set_difference(struct arena *arena, const struct field_set *a,
-                                      const struct field_set *b);
-/* The difference, and without all that is below the members of b. */
-struct field_set field_set_without(struct arena *arena, const struct field_set *a,
-                                   const struct field_set *b);
+/* The part of a that is in b; that is not; that is not, nor below a member of b. */
+enum field_set_keep { KEEP_COMMON, KEEP_OTHERS, KEEP_OUTSIDE };
+struct field_set field_set_part(struct arena *arena, const struct field_set *a,
+                                const struct field_set *b, enum field_set_keep keep);
 
 /* FieldsV1. Reading returns false if fields is not such a text, and skips kinds of children that it does not know. The
  * caller owns the written tree. */

@@ -238,7 +238,7 @@ static struct field_set managing_managed(const struct managing *self, const stru
               "\"f:namespace\":{},\"f:creationTimestamp\":{},\"f:selfLink\":{},\"f:uid\":{},"
               "\"f:generation\":{},\"f:resourceVersion\":{}}}");
 
-    return field_set_difference(self->arena, set, &unmanaged);
+    return field_set_part(self->arena, set, &unmanaged, KEEP_OTHERS);
 }
 
 /* Without managedFields, and without what the endpoint does not write. */
@@ -249,7 +249,7 @@ static struct field_set managing_written(const struct managing *self, const stru
         self, arena_printf(self->arena, "{\"f:metadata\":{\"f:managedFields\":{}},\"f:%s\":{}}",
                            self->write->resource->has_status ? other : ""));
 
-    return field_set_without(self->arena, set, &unwritten);
+    return field_set_part(self->arena, set, &unwritten, KEEP_OUTSIDE);
 }
 
 /* An object that is not there; a built-in kind has its spec at least. */
@@ -308,7 +308,7 @@ static void managing_take(struct managing *self, const struct fields_change *cha
         struct manager *manager = &self->managers.items[i];
 
         if (managing_is_other(self, manager))
-            manager->fields = field_set_difference(self->arena, &manager->fields, &taken);
+            manager->fields = field_set_part(self->arena, &manager->fields, &taken, KEEP_OTHERS);
         else if (event && !str_equal(manager->version, self->own.version))
             manager->fields = (struct field_set){ 0 };
     }
@@ -453,8 +453,8 @@ static struct field_set managing_allowed(const struct managing *self)
         fields_of(self->arena, self->schema, object, false, &set, NULL) < 0)
         return (struct field_set){ 0 };
     change = fields_compare(self->arena, &set, &self->live_fields);
-    set = field_set_difference(self->arena, &set, &change.changed);
-    return field_set_difference(self->arena, &set, &change.removed);
+    set = field_set_part(self->arena, &set, &change.changed, KEEP_OTHERS);
+    return field_set_part(self->arena, &set, &change.removed, KEEP_OTHERS);
 }
 
 /* The Status; NULL: no other manager has a field that changes. */
@@ -467,9 +467,9 @@ static const cJSON *managing_conflicts(const struct managing *self, const struct
 
     for (size_t i = 0; i < self->managers.len; i++) {
         const struct manager *other = &self->managers.items[i];
-        struct field_set set = field_set_intersection(self->arena, &other->fields, changed);
+        struct field_set set = field_set_part(self->arena, &other->fields, changed, KEEP_COMMON);
 
-        set = field_set_difference(self->arena, &set, &allowed);
+        set = field_set_part(self->arena, &set, &allowed, KEEP_OTHERS);
         if (!managing_is_other(self, other) || field_set_is_empty(&set))
             continue;
         set.member = false;

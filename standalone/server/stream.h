@@ -9,7 +9,7 @@ struct users_file;
 
 /* A user of the server, as a request was let in. */
 struct sender_user {
-    struct users_file *users; /* borrowed; NULL: this process itself, which nobody removes */
+    struct users_file *users; /* borrowed; NULL: this process itself, which cannot be removed */
     struct user user;
     char token_hash[SHA256_HEX_LEN];
 };
