@@ -14,7 +14,7 @@
 #define SUFFIX_LEN 10
 #define MAX_LABEL 63
 /* Writes of the object by the collector, which takes no turns, and of its namespace, that may come in between. */
-#define MAX_TRIES 100
+#define MAX_TRIES 10
 /* Levels of an object with its managed fields. A list has two above it, a Table in a watch event four, and clients
  * may have the same limit as this server. */
 #define MAX_DEPTH (JSON_MAX_DEPTH - 4)
