@@ -268,7 +268,8 @@ chaos_end_due() {
     for number in "${!CHAOS_ENDS[@]}"; do
         read -r due kind arguments <<<"${CHAOS_ENDS[$number]}"
         clock_reached "$due" || continue
-        if ! clock_reached $((due + CHAOS_PATIENCE * 1000)) && ! fault_has_met "$number" "$kind"; then
+        # shellcheck disable=SC2086 # words
+        if ! clock_reached $((due + CHAOS_PATIENCE * 1000)) && ! fault_has_met "$number" "$kind" $arguments; then
             CHAOS_OVERDUE=$((CHAOS_OVERDUE + 1))
             continue
         fi
@@ -346,12 +347,19 @@ fault_begin() {
     retained-messages) inject_retained ;;
     huge-messages) publish_huge_everywhere device-1 ;;
     step-leader-clock) inject_clock_step "$letter" "$1" ;;
+    close-proplets | kill-switch | reclaim) inject_close "$kind" "$@" ;;
     *) fail "no fault of kind '$kind'" ;;
     esac
 }
 
 # Whether a fault may end: what it is meant for has come, which other faults may put off.
-fault_has_met() { [[ $2 != delete-federatedjob ]] || inject_job_runs "$1" >/dev/null; }
+fault_has_met() { # NUMBER KIND ARGUMENT...
+    case $2 in
+    delete-federatedjob) inject_job_runs "$1" >/dev/null ;;
+    close-proplets | kill-switch) (($(inject_closed_count "${@: -1}"))) ;;
+    reclaim) inject_is_reclaimed "${@:3}" ;;
+    esac
+}
 
 fault_end() {
     local number=$1 kind=$2
@@ -383,6 +391,7 @@ fault_end() {
     retained-messages) links_say reset "$(links_of broker)" ;;
     huge-messages) chaos_memory ;;
     step-leader-clock) inject_clock_back "$number" "$letter" ;;
+    close-proplets | kill-switch | reclaim) inject_open "$number" "$kind" "$@" ;;
     esac
 }
 
@@ -411,6 +420,7 @@ chaos_tasks() {
 chaos_is_quiet() {
     local waiting
     jq -r 'select(.event == "deleted") | .name' "$LOGS/stream.jsonl" >"$PART/deleted"
+    inject_give_back >/dev/null || return 1
     waiting=$(chaos_tasks | awk '
         FILENAME != "-" { deleted[$1]; next }
         $2 !~ /^(completed|failed|skipped)$/ || $1 in deleted || $1 !~ /^task-/ { if (count++ < 5) names = names " " $1 }

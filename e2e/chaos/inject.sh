@@ -68,6 +68,86 @@ inject_job_deletion() { # NUMBER
     device_say real release '*'
 }
 
+# ---- machines that are not always ours ----
+
+inject_workers() { sed 's/^device/worker/' "$PART/$1"; } # GROUP
+inject_patch() { # GROUP SPEC
+    local workers
+    mapfile -t workers < <(inject_workers "$1")
+    chaos_wait "Proplets to be edited" kn patch proplet "${workers[@]}" --type=merge -p "{\"spec\":$2}"
+}
+inject_in() { date -u -d "+$1 seconds" +%Y-%m-%dT%H:%M:%SZ; } # SECONDS
+inject_closing() { # STEP GROUP: the devices are closed from now on, or not any more
+    chaos_note closings --arg step "$1" --argjson devices "$(jq -Rn '[inputs]' <"$PART/$2")"
+}
+INJECT_RECLAIM=${API%/*}/reclaim
+
+# close-proplets edit|time GROUP, kill-switch GROUP, reclaim annotation|message GROUP
+inject_close() { # KIND ARGUMENT...
+    local group=${*: -1} grace='"gracefulShutdownTimeout":"2s"' never
+    inject_closing close "$group"
+    case "$1 $2" in
+    "close-proplets edit")
+        inject_patch "$group" "{\"availability\":{$grace,\"override\":{\"state\":\"Closed\",\"until\":\"$(inject_in 60)\"}}}"
+        ;;
+    "close-proplets time") # open for a while only, of a week in which its window is days away
+        never="\"schedule\":{\"windows\":[{\"days\":[\"$(LC_ALL=C date -u -d '+3 days' +%a | tr '[:upper:]' '[:lower:]')\"],\"from\":\"12:00\",\"until\":\"12:01\"}]}"
+        inject_patch "$group" "{\"availability\":{$grace,$never,\"override\":{\"state\":\"Open\",\"until\":\"$(inject_in 3)\"}}}"
+        ;;
+    kill-switch*) inject_patch "$group" '{"killSwitch":true}' ;;
+    "reclaim annotation") inject_annotate "$group" =true ;;
+    "reclaim message") inject_is_reclaimed message "$group" || true ;;
+    esac
+}
+inject_annotate() { # GROUP =true|-
+    local workers
+    mapfile -t workers < <(inject_workers "$1")
+    chaos_wait "Proplets to be annotated" kn annotate proplet "${workers[@]}" --overwrite "$INJECT_RECLAIM-requested$2"
+}
+
+# Whether all are reclaimed. Devices that are not say it (again): a broker that is killed forgets messages.
+inject_is_reclaimed() { # annotation|message GROUP
+    local device devices
+    devices=$(objects proplets | jq -r --arg key "$INJECT_RECLAIM-requested" --rawfile group "$PART/$2" '
+        ($group | split("\n")) as $group | .items[] | select(.metadata.annotations[$key] != "true")
+        | .spec.connectionConfig.clientId | select(IN($group[]))') || return 1
+    [[ -n $devices ]] || return 0
+    [[ $1 == message ]] || return 1
+    for device in $devices; do
+        publish control/proplet/reclaim "{\"proplet_id\":\"$device\"}" || break
+    done
+    return 1
+} 2>/dev/null
+
+# People give back what a message reclaimed that came late.
+inject_give_back() {
+    local names
+    mapfile -t names < <(objects proplets | jq -r --arg key "$INJECT_RECLAIM-requested" '
+        .items[].metadata | select(.annotations[$key]).name')
+    [[ -z ${names[*]} ]] || kn annotate proplet "${names[@]}" "$INJECT_RECLAIM-requested-"
+}
+
+# inject_closed_count GROUP: how many say that they are closed; 0 if the API server does not answer
+inject_closed_count() {
+    local count
+    count=$(objects proplets | jq --rawfile group "$PART/$1" '($group | split("\n")) as $group
+        | [.items[] | select((.spec.connectionConfig.clientId | IN($group[])) and
+            (.status.availability.state | IN("Draining", "Closed")))] | length') || count=0
+    printf '%s\n' "$count"
+}
+
+inject_open() { # NUMBER KIND ARGUMENT...
+    local group=${*: -1}
+    inject_met "$1" "$(inject_closed_count "$group")"
+    case $2 in
+    close-proplets) inject_patch "$group" '{"availability":null}' ;;
+    kill-switch) inject_patch "$group" '{"killSwitch":null}' ;;
+    reclaim) inject_annotate "$group" - ;;
+    esac
+    # Messages that were under way reclaim again.
+    [[ "$2 $3" == "reclaim message" ]] || inject_closing open "$group"
+}
+
 # ---- what the broker keeps ----
 
 # The broker withholds the first two messages from the controllers while they are published, so that the

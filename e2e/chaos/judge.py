@@ -19,6 +19,7 @@ from types import SimpleNamespace
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
 from checkpoints import Checkpoints  # noqa: E402
+from closings import Closings  # noqa: E402
 from inflight import InFlight  # noqa: E402
 from leaders import Leaders, LeadersError  # noqa: E402
 from oracle import Judgement  # noqa: E402
@@ -44,6 +45,9 @@ MET_KINDS = {
     "missing-rights": "request that was refused",
     "delete-federatedjob": "Task that ran when its job was deleted",
     "step-leader-clock": "step that a controller noticed",
+    "close-proplets": "Proplet that was closed",
+    "kill-switch": "Proplet that was closed",
+    "reclaim": "Proplet that was closed",
 }
 RETAINED_KINDS = ("create", "alive", "results")
 # The largest result of a device here has a few hundred bytes.
@@ -51,6 +55,8 @@ HUGE_BYTES = 1 << 20
 # Half of what config/controller/deployment.yaml has as its limit.
 MOST_MEMORY_KIB = 192 << 10
 DAY_S = 24 * 60 * 60
+# In a run with fewer Tasks than these, none may run where it closes.
+CUT_OF_TASKS = 200
 
 
 def without_steps(tasks, begin):
@@ -108,6 +114,7 @@ class Run:
         with open(self._path("wire.log"), encoding="utf-8", errors="replace") as wire:
             # What the hostile one says is no device's result.
             self.wire = [m for m in map(wire_line, (w for w in wire if '"forged"' not in w)) if m]
+        self.closings = Closings(lines_of(self._path("closings.jsonl")) if self._has("closings.jsonl") else ())
         hostile = lines_of(self._path("hostile.jsonl"))
         self.forged = sum(h["event"] == "acknowledged" and h.get("reason") == "late" for h in hostile)
 
@@ -151,6 +158,7 @@ class Verdict:
             text = f"{died} results died in it, at most {lost} were in flight when it was killed"
             self.violated("lost", "broker", text)
         self._retained()
+        self._cuts()
         for line in self.run.replicas:
             if line["event"] == "memory" and line["kib"] > MOST_MEMORY_KIB:
                 text = f"has had {line['kib']} KiB, {MOST_MEMORY_KIB} are enough"
@@ -211,6 +219,16 @@ class Verdict:
             identity = proplet["spec"].get("connectionConfig", {}).get("clientId")
             if identity not in devices and "lastSeen" in proplet.get("status", {}):
                 self.violated("retained", proplet["metadata"]["name"], "has been seen, and has no device")
+
+    def _cuts(self):
+        """Only a close ends an attempt by a stop before the next one begins, and it is no failure."""
+        run = self.run
+        run.closings.compare(run.tasks, run.journal)
+        for name, text in run.closings.violations:
+            self.violated("cut", name, text)
+        self.counts["cut"] = run.closings.cuts
+        if run.closings.spans and not run.closings.cuts and len(run.plan) >= CUT_OF_TASKS:
+            self.violated("blind", "closings.jsonl", "no Task was stopped by a close")
 
     def _oracle(self):
         # A change of leaders is what the oracle knows as the death of a controller.
@@ -290,6 +308,7 @@ def report(verdict, run):
         ("crossed", "repeats that crossed their result"),
         ("started_again", "starts repeated after a stop"),
         ("attempts_given_up", "attempts given up"),
+        ("cut", "attempts that a close ended"),
         ("late", "results of attempts given up"),
         ("explained_with_result", "Tasks failed, though a result came"),
     ):

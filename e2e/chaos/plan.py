@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 # Seconds without faults at the beginning, so that Tasks are under way, and at the end.
 LEAD_IN, LEAD_OUT = 3.0, 4.0
 SECONDS_PER_FAULT = 30
-LEAST_FAULTS = 13
+LEAST_FAULTS = 16
 SECONDS_PER_TASK = 0.9
 LEAST_TASKS = 120
 DAY_S = 24 * 60 * 60
@@ -35,6 +35,7 @@ class Kind:
 
 
 HOW_CUT = ("freeze", "refuse")
+GROUPS = ("north", "south")
 KINDS = (
     Kind("kill-leader", "replica", (0, 3), is_core=True),
     Kind("kill-standby", "replica", (0, 3)),
@@ -46,7 +47,7 @@ KINDS = (
     Kind("kill-apiserver-then-leader", "apiserver", (2, 4), is_core=True),
     Kind("cut-controller-broker", "leader-broker", (3, 15), (HOW_CUT,), is_core=True),
     Kind("cut-controller-apiserver", "leader-apiserver", (9, 14), (HOW_CUT,), is_core=True),
-    Kind("cut-devices-broker", "devices", (2, 12), (HOW_CUT, ("north", "south"))),
+    Kind("cut-devices-broker", "devices", (2, 12), (HOW_CUT, GROUPS)),
     Kind("reset-connections", "everything", (0, 0)),
     Kind("slow-apiserver", "answers", (4, 10), ((200, 600, 1500),)),
     Kind("slow-broker", "broker-answers", (4, 10), ((200, 600, 1500),)),
@@ -56,6 +57,9 @@ KINDS = (
     # These need the API server at their beginning and at their end.
     Kind("missing-rights", "apiserver", (20, 80), (("task-controller", "all"),)),
     Kind("delete-federatedjob", "apiserver", (6, 15), is_core=True),
+    Kind("close-proplets", "apiserver", (6, 10), (("edit", "time"), GROUPS), is_core=True),
+    Kind("kill-switch", "apiserver", (2, 6), (GROUPS,), is_core=True),
+    Kind("reclaim", "apiserver", (3, 8), (("annotation", "message"), GROUPS), is_core=True),
     Kind("retained-messages", "broker", (2, 5), is_core=True),
     Kind("huge-messages", "broker", (2, 5), is_core=True),
     Kind("step-leader-clock", "clock", (5, 20), (("forwards", "backwards"),), is_core=True),
@@ -197,7 +201,7 @@ def parse_arguments():
     )
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--duration", type=int, required=True, metavar="SECONDS")
-    parser.add_argument("--faults", type=int, metavar="N", help="instead of one every 30 s, 13 at least")
+    parser.add_argument("--faults", type=int, metavar="N", help="instead of one every 30 s, 16 at least")
     parser.add_argument("--tasks", type=int, metavar="N", help="instead of ten in 9 s, 120 at least")
     parser.add_argument("--without", action="append", default=[], metavar="KIND",
                         choices=[kind.name for kind in KINDS], help="no fault of this kind")

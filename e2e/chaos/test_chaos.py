@@ -89,6 +89,7 @@ class Run(Record):
     def __init__(self):
         super().__init__()
         self.log, self.links, self.replicas, self.stream, self.timeline, self.met = [], [], [], [], [], []
+        self.closings = []
         self.plans, self.fault_plan, self.hostile = [], ["3.0 1 begin kill-leader", "4.0 1 end kill-leader"], []
         for step in ("begin", "end"):
             line = {"step": step, "number": 1, "kind": "kill-leader", "target": "a", "led": True}
@@ -172,6 +173,7 @@ class Run(Record):
         lines("faults.jsonl", self.faults)
         lines("links.jsonl", self.links)
         lines("met.jsonl", self.met)
+        lines("closings.jsonl", self.closings)
         lines("broker.log", self.log)
         lines("wire.log", self.wire)
         for device, journal in self.journals.items():
@@ -288,6 +290,55 @@ class Judge(unittest.TestCase):
     def test_a_run_in_which_none_was_acknowledged_shows_nothing(self):
         self.run_.plans[0]["saves"] = True
         self.assert_violated("blind", "blind")
+
+    # ---- Proplets that close ----
+
+    def cut(self):
+        """Its first attempt is stopped, and the second one has the result."""
+        self.run_.planned("d", "4", "completed")
+        self.run_.task("d", "d-1", "4")
+        self.run_.drop("d-1", "uid-d", "computed", "result", "acknowledged")
+        self.run_.wire.pop()
+        self.say("stopped", "uid-d")
+        self.run_.status("d").update(attempt=2)
+        self.run_.run("d-1", "uid-d.2", "4")
+
+    def close(self, step, at):
+        self.run_.closings.append({"time": at, "step": step, "devices": ["d-1"]})
+
+    def test_an_attempt_that_is_stopped_by_a_close_may_begin_again(self):
+        self.close("close", 0)
+        self.cut()
+        self.assert_right("attempts that a close ended          1")
+
+    def test_an_attempt_that_is_stopped_without_a_close_is_found(self):
+        self.cut()
+        self.assert_violated("cut")
+        self.close("close", self.run_.clock + 1)
+        self.assert_violated("cut")
+        self.run_.status("d")["unconfirmedAttempts"] = 1
+        self.assert_right()
+
+    def test_a_close_that_was_over_long_before_explains_nothing(self):
+        self.close("close", 0)
+        self.close("open", 1)
+        self.run_.clock += 1000
+        self.cut()
+        self.assert_violated("cut")
+
+    def test_a_cut_that_is_counted_as_a_failure_is_found(self):
+        self.close("close", 0)
+        self.cut()
+        self.run_.status("d")["failures"] = 1
+        self.assert_violated("cut")
+
+    def test_closes_that_stopped_no_task_prove_nothing(self):
+        self.close("close", 0)
+        self.assert_right()
+        for number in range(judge.CUT_OF_TASKS):
+            self.run_.planned(f"more-{number}", "4", "completed")
+            self.run_.stream.append({"event": "deleted", "name": f"more-{number}"})
+        self.assert_violated("blind")
 
     # ---- what the oracle finds ----
 

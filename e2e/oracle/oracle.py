@@ -256,7 +256,11 @@ class Subject:
         return [e for number in range(1, self.attempts + 1) for e in self.executions(number)]
 
     def failures_until(self, number):
-        return sum(any(r.error for r in self.results_of(n)) for n in range(1, number + 1))
+        """Attempts that failed. The error of one that was stopped is its word on the stop."""
+        return sum(
+            any(r.error for e in self.executions(n) if not e.stopped for r in e.results)
+            for n in range(1, number + 1)
+        )
 
     def results_of(self, number):
         return [result for execution in self.executions(number) for result in execution.results]

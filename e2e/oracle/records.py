@@ -26,7 +26,7 @@ class Execution:
     boot: int
     time: float
     computed: int = 0
-    stopped: bool = False
+    stopped: float | None = None  # the time of the first stop that it was told
     results: list = field(default_factory=list)
 
 
@@ -95,7 +95,7 @@ class Journal:
         elif event == "computed":
             execution.computed += 1
         elif event == "stopped":
-            execution.stopped = True
+            execution.stopped = execution.stopped or line["time"]
         else:  # acknowledged: the first that is not yet
             for result in execution.results:
                 if result.acknowledged is None:
