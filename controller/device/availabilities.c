@@ -45,6 +45,25 @@ static struct availability item_of(const struct availabilities *availabilities, 
     return item ? item->is : (struct availability){ .state = AVAILABILITY_UNSET };
 }
 
+static struct availability_item *item_make(struct availabilities *availabilities, const char *uid)
+{
+    struct availability_item *item = map_get(availabilities->items, uid);
+
+    if (!item) {
+        item = xcalloc(1, sizeof(*item));
+        map_set(availabilities->items, uid, item);
+    }
+    return item;
+}
+
+static void drop_empty(struct availabilities *availabilities, const char *uid)
+{
+    const struct availability_item *item = map_get(availabilities->items, uid);
+
+    if (item && item->is.state == AVAILABILITY_UNSET && item->cuts <= 0)
+        map_remove(availabilities->items, uid);
+}
+
 static bool is_later(int64_t close_us, int64_t before_us)
 {
     return before_us && (!close_us || close_us > before_us);
@@ -67,17 +86,9 @@ bool availabilities_set(struct availabilities *availabilities, const char *uid,
 {
     pthread_mutex_lock(&availabilities->lock);
     const struct availability before = item_of(availabilities, uid);
-    if (is->state == AVAILABILITY_UNSET) {
-        map_remove(availabilities->items, uid);
-    } else {
-        struct availability_item *item = map_get(availabilities->items, uid);
-
-        if (!item) {
-            item = xcalloc(1, sizeof(*item));
-            map_set(availabilities->items, uid, item);
-        }
-        item->is = *is;
-    }
+    if (is->state != AVAILABILITY_UNSET || map_get(availabilities->items, uid))
+        item_make(availabilities, uid)->is = *is;
+    drop_empty(availabilities, uid);
     pthread_mutex_unlock(&availabilities->lock);
     return matters(&before, is, now_us);
 }
@@ -101,9 +112,8 @@ bool availabilities_is_empty(struct availabilities *availabilities)
 void availabilities_cut(struct availabilities *availabilities, const char *uid, int64_t count)
 {
     pthread_mutex_lock(&availabilities->lock);
-    struct availability_item *item = map_get(availabilities->items, uid);
-    if (item)
-        item->cuts += count;
+    item_make(availabilities, uid)->cuts += count;
+    drop_empty(availabilities, uid);
     pthread_mutex_unlock(&availabilities->lock);
 }
 
@@ -116,6 +126,7 @@ int64_t availabilities_take_cuts(struct availabilities *availabilities, const ch
     if (item) {
         cuts = item->cuts;
         item->cuts = 0;
+        drop_empty(availabilities, uid);
     }
     pthread_mutex_unlock(&availabilities->lock);
     return cuts;

@@ -21,7 +21,8 @@ bool availabilities_set(struct availabilities *availabilities, const char *uid,
 struct availability availabilities_get(struct availabilities *availabilities, const char *uid);
 /* Whether there is no entry. */
 bool availabilities_is_empty(struct availabilities *availabilities);
-/* Counts Tasks that were stopped since the Proplet closed; of one without an entry none. count may be negative. */
+/* Counts Tasks that were stopped since the Proplet closed. A Proplet that uses none of the fields any more has an entry
+ * until its count is taken. count may be negative. */
 void availabilities_cut(struct availabilities *availabilities, const char *uid, int64_t count);
 /* Returns the count, which is zero from then on. */
 int64_t availabilities_take_cuts(struct availabilities *availabilities, const char *uid);

@@ -24,7 +24,7 @@ struct proplet_deps {
     struct attempts *attempts;
     struct bridge *bridge; /* NULL: no MQTT */
     struct mailbox *mailbox;
-    struct workqueue *task_queue;
+    struct workqueue *task_queue, *queue; /* of Tasks, and of Proplets */
 };
 
 /* Shows the metrics of Proplets with 0. */

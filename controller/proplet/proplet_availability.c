@@ -66,7 +66,7 @@ void proplet_availability_keep(const struct proplet_deps *deps, const struct kub
 void proplet_availability_tell(const struct proplet_deps *deps, struct reconcile *rc,
                                const struct kube_object *object, const struct availability *is)
 {
-    if (is->state == AVAILABILITY_UNSET || is->state == AVAILABILITY_DRAINING)
+    if (is->state == AVAILABILITY_DRAINING)
         return;
 
     int64_t cuts = availabilities_take_cuts(deps->availabilities, object->uid);

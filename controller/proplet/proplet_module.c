@@ -123,6 +123,7 @@ static int proplet_create(struct module_host *host, void **ret, struct error *er
         .bridge = plane->bridge,
         .mailbox = plane->mailbox,
         .task_queue = module_host_queue(host, &KIND_TASK),
+        .queue = module_host_queue(host, &KIND_PROPLET),
     };
     if (host->settings->debug_endpoint)
         health_add_page(host->health, "/debug/proplets", proplet_debug_page, deps);

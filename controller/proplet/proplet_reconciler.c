@@ -335,6 +335,16 @@ static enum deployment_hold hold_of(const struct proplet_observed *observed)
     return availability_takes_pods(&observed->availability) ? DEPLOYMENT_CLOSED : DEPLOYMENT_FREE;
 }
 
+/* The back-off of an error does not put off a change of its windows. */
+static void look_in_time(const struct proplet_deps *deps, const struct reconcile *rc,
+                         const struct proplet_observed *observed)
+{
+    int64_t left_ms = (observed->availability.look_us - observed->now_us + 999) / 1000;
+
+    if (left_ms > 0 && left_ms <= UINT32_MAX)
+        workqueue_add_after(deps->queue, &rc->name, (uint32_t)left_ms);
+}
+
 int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
     const struct proplet_deps *deps = self;
@@ -383,7 +393,10 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     proplet_availability_tell(deps, rc, object, &observed.availability);
     int told = act(deps, rc, object, json, &observed, &plan, r < 0 ? &later : err);
     announce_brake(deps, rc); /* its own write may have made it news */
-    return r < 0 ? r : told;
+    r = r < 0 ? r : told;
+    if (r < 0)
+        look_in_time(deps, rc, &observed);
+    return r;
 }
 
 /* The oldest of those under the value decides for them: wakes them all if that is the changed object,

@@ -217,6 +217,7 @@ static void make_others(const struct task_deps *task)
         .attempts = task->attempts,
         .bridge = task->bridge,
         .task_queue = task->task_queue,
+        .queue = workqueue_create("proplet in time", &stage.clock.clock),
         .mailbox = task->mailbox,
     };
 }
@@ -314,6 +315,7 @@ static void end_process(void)
     informer_destroy(task->task_jobs);
     workqueue_destroy(task->task_queue);
     workqueue_destroy(task->proplet_queue);
+    workqueue_destroy(stage.proplet.queue);
     mailbox_destroy(task->mailbox);
     attempts_destroy(task->attempts);
     wait_list_destroy(task->waiting);

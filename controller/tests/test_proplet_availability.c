@@ -441,6 +441,23 @@ TEST(proplet_tells_once_how_many_tasks_it_stopped)
     ck_assert_str_eq(last_note, "3 Tasks were stopped because it closed");
 }
 
+TEST(stops_are_told_although_the_fields_are_taken_away_meanwhile)
+{
+    stage_put(&KIND_TASK, "many-0", TASK(ON("beta")));
+    stage_run();
+    stage_put_proplet("beta", PROPLET("device-2", KILLED));
+    for (int i = 0; i < 100 && !is_stopped(); i++)
+        stage_turns(1);
+    ck_assert(is_stopped());
+    stage_put_proplet("beta", PROPLET("device-2", ""));
+    stage_run();
+    pass_minutes(1);
+    stage_write_events();
+    ck_assert_ptr_nonnull(strstr(events, "TasksCut"));
+    ck_assert_str_eq(last_note, "1 Task was stopped because it closed");
+    ck_assert(availabilities_is_empty(stage.proplet.availabilities));
+}
+
 static bool brake_holds(void)
 {
     return fleet_brake_state(stage.proplet.brake, clock_boot_ms(&stage.clock.clock) * 1000,

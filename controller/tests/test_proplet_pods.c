@@ -462,6 +462,27 @@ TEST_EACH(refusal_of_the_api_server_is_said_and_not_repeated_at_once, REFUSALS)
     ck_assert_str_eq(pods_image(), "i:2");
 }
 
+/* The back-off of an error is five minutes at last. */
+TEST(proplet_is_woken_at_the_change_of_its_windows_although_its_pods_fail)
+{
+    struct kube_name name;
+
+    put_closed("i:1", ",\"availability\":{\"schedule\":{\"windows\":[{\"days\":[\"mon-sun\"],"
+                      "\"from\":\"00:00\",\"until\":\"00:37\"}]}}");
+    stage_run();
+    refuse_with = 500;
+    refusal = "broken";
+    put_closed("i:2", ",\"availability\":{\"schedule\":{\"windows\":[{\"days\":[\"mon-sun\"],"
+                      "\"from\":\"00:00\",\"until\":\"00:37\"}]}}");
+    stage_turns(20);
+    ck_assert_uint_gt(stage.errors, 0);
+    fake_clock_advance(&stage.clock, INT64_C(37) * 60 * 1000);
+    ck_assert_uint_eq(workqueue_len(stage.proplet.queue), 1);
+    ck_assert(workqueue_get(stage.proplet.queue, &name));
+    ck_assert_str_eq(name.name, "alpha");
+    workqueue_done(stage.proplet.queue, &name);
+}
+
 static bool is_connected(void)
 {
     const cJSON *status = json_get(stage_get(&KIND_PROPLET, "alpha"), "status");
