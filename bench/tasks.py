@@ -65,6 +65,8 @@ def create_task(connection, options, name):
         spec["suspend"] = True
     if options.daemon:
         spec["daemon"] = True
+    if options.deadlines:
+        spec["activeDeadlineSeconds"] = 36000 + int(name.rpartition("-")[2]) % options.deadlines
     if options.checkpoint:
         spec["checkpoint"] = {"interval": "60s", "keep": 1}
     task = {"apiVersion": API, "kind": "Task", "metadata": metadata_of(options, "tasks", name), "spec": spec}
@@ -81,6 +83,15 @@ def create_proplet(connection, options, number):
     metadata = metadata_of(options, "proplets", f"worker-{number}")
     proplet = {"apiVersion": API, "kind": "Proplet", "metadata": metadata, "spec": spec}
     send(connection, "POST", path_of(options, "proplets"), proplet)
+
+
+def set_windows(options):
+    """The same for each Proplet, on every day, without a grace."""
+    begin, end = options.window.split("-")
+    schedule = {"windows": [{"days": ["mon-sun"], "from": begin, "until": end}]}
+    body = {"spec": {"availability": {"schedule": schedule, "gracefulShutdownTimeout": "0s"}}}
+    path = path_of(options, "proplets/worker-")
+    in_parts(options, lambda to, number: send(to, "PATCH", f"{path}{number}", body, "application/merge-patch+json"))
 
 
 def entries_of(journal, skipped=0):
@@ -320,6 +331,7 @@ MODES = {
     "rate": tell_rate,
     "proplets": create_proplets,
     "drop-proplets": drop_proplets,
+    "windows": set_windows,
 }
 
 
@@ -340,6 +352,8 @@ def main():
     parser.add_argument("--defaulted", action="store_true", help="as the webhook leaves them")
     parser.add_argument("--suspend", action="store_true", help="Tasks that do not begin")
     parser.add_argument("--daemon", action="store_true", help="Tasks that keep their places")
+    parser.add_argument("--deadlines", type=int, default=0, help="so many different ones; 0: none")
+    parser.add_argument("--window", metavar="HH:MM-HH:MM", help="UTC; for windows")
     parser.add_argument("--checkpoint", action="store_true", help="Tasks that hand over their state")
     for name in ("broker", "domain", "channel"):
         parser.add_argument(f"--{name}", help="for proplets")

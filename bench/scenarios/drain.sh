@@ -2,7 +2,7 @@
 # Tasks that wait for capacity: 1,000 and then 10,000 while daemons have the places of 100 Proplets, two each
 # (maxTasks). When these are deleted the others drain at the same rate, at the same cost for each of them, and
 # waiting costs little memory. The 1,000 come again after the 10,000: what the API server has become slower by
-# meanwhile, or the machine, is not the number's doing.
+# meanwhile, or the machine, is not the number's doing. At last 1,000 have 100 different deadlines.
 set -euo pipefail
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -19,12 +19,12 @@ warm_up() {
     tasks_drop warm 200
 }
 
-drain() { # drain COUNT NAME
+drain() { # drain COUNT NAME [OPTION...]: options of the Tasks
     local count=$1 name=$2 places=$((PROPLETS * 2)) anon before cpu_before lines
     tasks_py many "$places" --prefix place --daemon >/dev/null
     tasks_await 600 running "$places"
     anon=$(memory RssAnon)
-    tasks_py many "$count" --prefix "wait-$name" >/dev/null
+    tasks_py many "$count" --prefix "wait-$name" "${@:3}" >/dev/null
     tasks_await 3600 InsufficientCapacity "$count"
     figure "$count Tasks wait ($name): RssAnon each (KiB)" "$(ratio $(($(memory RssAnon) - anon)) "$count")" "<= 2"
     before=$(fleet_count answered)
@@ -61,7 +61,9 @@ main() {
     drain "$FEW" before
     drain "$MANY" many
     drain "$FEW" after
+    drain "$FEW" deadlines --deadlines 100
     figure "rate of $MANY over rate of $FEW" "$(over_mean rate)" ">= 0.9"
+    figure "rate of $FEW with 100 deadlines over rate without" "$(ratio "${rate[deadlines]}" "${rate[after]}")" ">= 0.9"
     figure "processor time each, $MANY over $FEW" "$(over_mean cpu)" "<= 1.2"
 }
 
