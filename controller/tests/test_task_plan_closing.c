@@ -262,6 +262,32 @@ TEST(result_that_the_broker_had_counts)
 }
 
 /* 0: before this process sent it; 1: behind its stop. */
+/* Messages that anyone may send, who knows the id from the start. */
+static const struct {
+    const char *channel;
+    const char *text;
+} FORGED[] = {
+    { "dom-1/other", "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\"}" },
+    { WORLD_CHANNEL,
+      "{\"task_id\":\"" WORLD_UID "\",\"results\":\"42\",\"proplet_id\":\"other\"}" },
+    { WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID ".7\",\"results\":\"42\"}" },
+};
+
+TEST_EACH(forged_result_ends_no_wait_for_the_barrier, FORGED)
+{
+    world_running();
+    closing(REASON_KILL_SWITCH, 0);
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    world_wait_ms(1);
+    world.observed.answer_awaited = true;
+    world_result(FORGED[_i].channel, "%s", FORGED[_i].text);
+    plan = world_plan();
+    ck_assert_int_eq(plan.status.phase, TASK_RUNNING);
+    ck_assert(!plan.cut);
+    ck_assert_uint_gt(plan.ack_up_to, 0);
+}
+
 TEST_TIMES(error_is_the_word_on_the_stop_and_no_failure, 2)
 {
     world_running();

@@ -69,7 +69,7 @@ bool task_plan_closing(struct arena *arena, const struct task_observed *observed
         task_requeue_at(observed, plan, observed->now_ms); /* asks for the barrier */
         return true;
     }
-    if (!task_may_have_answered(observed))
+    if (!task_may_have_answered(observed, plan))
         task_cut(arena, observed, plan);
     return true;
 }

@@ -295,6 +295,7 @@ struct task_plan {
     const char *checkpoint_note; /* of the Event of the one that the status names now; NULL: none */
     size_t rejected[RESULT_VERDICTS];
     const enum result_verdict *verdicts; /* of observed.results; NULL: they were not looked at */
+    bool answered;                       /* one of them counts */
     enum task_answer answer;             /* to be noted when the status is written */
     bool has_payload;                    /* the new status holds what a device sent */
     uint64_t ack_up_to;        /* mail that is dealt with once the status is written; 0: none */

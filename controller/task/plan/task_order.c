@@ -42,7 +42,7 @@ bool task_obey_order(struct arena *arena, const struct task_observed *observed,
     }
     if (status->phase != TASK_SCHEDULED && status->phase != TASK_RUNNING)
         return false;
-    if (task_may_have_answered(observed))
+    if (task_may_have_answered(observed, plan))
         return true;
     plan->stop = observed->proplet.reachable;
     task_fail(arena, observed, plan, REASON_STOPPED_BY_OWNER, message);

@@ -73,6 +73,7 @@ take_results(struct arena *arena, const struct task_observed *observed, struct t
     }
     if (plan->ack_up_to < observed->restart.sequence)
         plan->ack_up_to = observed->restart.sequence;
+    plan->answered = taken != NULL;
     return taken;
 }
 
@@ -357,7 +358,7 @@ static void plan_running(struct arena *arena, const struct task_observed *observ
     if (spec->active_deadline_seconds.set) {
         int64_t left_ms = task_left_ms(observed, observed->task.status.started_at_us,
                                        spec->active_deadline_seconds.value);
-        if (left_ms <= 0 && task_may_have_answered(observed))
+        if (left_ms <= 0 && task_may_have_answered(observed, plan))
             return;
         if (left_ms <= 0) {
             plan->stop = observed->proplet.reachable;

@@ -57,12 +57,11 @@ bool task_awaits_backlog(const struct task_observed *observed)
            (!observed->attempt.chosen_here || !metrics_interval_ms(observed));
 }
 
-bool task_may_have_answered(const struct task_observed *observed)
+bool task_may_have_answered(const struct task_observed *observed, const struct task_plan *plan)
 {
     bool backlog = !observed->backlog_drained && !observed->marker_overdue;
 
-    return !observed->workload.selected && !observed->result_count &&
-           (backlog || observed->answer_awaited);
+    return !observed->workload.selected && !plan->answered && (backlog || observed->answer_awaited);
 }
 
 /* ---- silence ---- */
@@ -357,7 +356,7 @@ bool task_plan_absence(struct arena *arena, const struct task_observed *observed
         plan->status.reason = reason_text(REASON_OFFLINE);
         return false;
     }
-    if (task_may_have_answered(observed))
+    if (task_may_have_answered(observed, plan))
         return false;
     plan->stop = observed->proplet.reachable;
     plan->answer = ANSWER_MISSED;
@@ -412,7 +411,7 @@ void task_plan_displaced(struct arena *arena, const struct task_observed *observ
     bool may_have_started = task_may_run(observed);
     struct schedule_refusal refusal;
 
-    if (may_have_started && task_may_have_answered(observed))
+    if (may_have_started && task_may_have_answered(observed, plan))
         return;
     if (may_have_started) {
         plan->stop = observed->proplet.reachable;

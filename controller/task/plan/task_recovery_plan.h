@@ -45,8 +45,9 @@ enum condition_status task_started_status(const struct task_observed *observed);
  * will confirm it: then a create from there must not be taken for one that ended it. */
 bool task_awaits_backlog(const struct task_observed *observed);
 /* In time, while no replica led, or while nothing could be written: a plan that is about to end
- * the Task waits for the marker, which wakes it. */
-bool task_may_have_answered(const struct task_observed *observed);
+ * the Task waits for the marker, which wakes it. Its word is here already if plan->answered; a result that was refused
+ * says nothing, since anyone may send it. */
+bool task_may_have_answered(const struct task_observed *observed, const struct task_plan *plan);
 /* The clock, its absence, or its job ends an active Task. Returns since when (monotonic, at
  * least 1); 0: none of them does. The plan waits for a marker that was sent later. */
 int64_t task_end_due_ms(const struct task_observed *observed);
