@@ -13,7 +13,8 @@
 #define MAX_GROUP_BYTES ((size_t)12 << 20)
 
 /* Pages in the log, 4 and 16 MiB. From the first number on it is moved into the file, as SQLite does by default. From
- * the second on readers wait until it has begun anew. With a reader at every moment it would never end otherwise. */
+ * the second on readers wait until it starts again at its first page. With a reader at every moment it would grow for
+ * ever. */
 #define LOG_FRAMES 1000
 #define LOG_MAX_FRAMES 4000
 
