@@ -53,8 +53,9 @@ struct collector {
     struct map *todo;       /* keys to be looked at, all of them before events are taken again */
     char **bulk;            /* and those of which a batch is, the last ones first */
     size_t bulk_len, bulk_cap;
-    bool is_left;     /* something, in a namespace */
-    int64_t later_ms; /* something failed: when bulk, with it, is looked at again */
+    bool is_left;      /* something, in a namespace */
+    struct map *later; /* keys of which the work failed */
+    int64_t later_ms;  /* the time to look at them again */
     int64_t events_due_ms;
     struct timeline *timeline; /* of Events */
 };
@@ -645,12 +646,6 @@ static void collector_expire_events(struct collector *collector)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Until what failed is tried again. */
-static bool collector_is_waiting(const struct collector *collector)
-{
-    return clock_monotonic_ms(&CLOCK_SYSTEM) < collector->later_ms;
-}
-
 static void collector_look_at(struct collector *collector, const char *key)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -664,8 +659,25 @@ static void collector_look_at(struct collector *collector, const char *key)
         collector_note(collector, key);
     if (outcome != COLLECTOR_LATER)
         return;
-    collector->later_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + collector->api->collector_retry_ms;
-    collector_put_off(collector, key);
+    if (!map_len(collector->later))
+        collector->later_ms =
+            clock_monotonic_ms(&CLOCK_SYSTEM) + collector->api->collector_retry_ms;
+    map_set(collector->later, key, MARK);
+}
+
+/* Keys that failed join the others, which do not wait for them. */
+static void collector_try_again(struct collector *collector)
+{
+    size_t position = 0;
+    const char *key;
+    void *value;
+
+    if (!map_len(collector->later) || clock_monotonic_ms(&CLOCK_SYSTEM) < collector->later_ms)
+        return;
+    while (map_next(collector->later, &position, &key, &value))
+        collector_put_off(collector, key);
+    map_destroy(collector->later);
+    collector->later = map_create(NULL);
 }
 
 /* Returns whether there is more to do at once. */
@@ -681,18 +693,17 @@ static bool collector_work(struct collector *collector)
     while (map_next(todo, &position, &key, &value))
         collector_look_at(collector, key);
     map_destroy(todo);
-    for (size_t i = 0; i < COLLECTOR_BATCH && !collector_is_waiting(collector) &&
-                       (next = collector_take_bulk(collector));
-         i++) {
+    collector_try_again(collector);
+    for (size_t i = 0; i < COLLECTOR_BATCH && (next = collector_take_bulk(collector)); i++) {
         collector_look_at(collector, next);
         free(next);
     }
-    return map_len(collector->todo) || (collector->bulk_len && !collector_is_waiting(collector));
+    return map_len(collector->todo) || collector->bulk_len;
 }
 
 static void collector_wait_for_more(struct collector *collector)
 {
-    bool idle = !collector->is_behind && !collector->bulk_len;
+    bool idle = !collector->is_behind && !map_len(collector->later);
     struct timespec deadline =
         cond_deadline(idle ? COLLECTOR_EVENTS_MS : collector->api->collector_retry_ms);
 
@@ -729,6 +740,7 @@ static void collector_release(struct collector *collector)
     map_destroy(collector->dependents);
     map_destroy(collector->swept);
     map_destroy(collector->todo);
+    map_destroy(collector->later);
     timeline_destroy(collector->timeline);
     pthread_cond_destroy(&collector->changed);
     pthread_mutex_destroy(&collector->lock);
@@ -742,6 +754,7 @@ int collector_create(struct api *api, struct collector **ret, struct error *err)
     collector->api = api;
     collector_forget(collector);
     collector->todo = map_create(NULL);
+    collector->later = map_create(NULL);
     collector->timeline = timeline_create(api->clock);
     pthread_mutex_init(&collector->lock, NULL);
     cond_init(&collector->changed);

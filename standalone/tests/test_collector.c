@@ -267,6 +267,40 @@ TEST_EACH(all_dependents_go_with_their_owner_or_stay, POLICIES)
     ck_assert_uint_le(looks() - before, LOOKS_EACH * DEPENDENTS);
 }
 
+/* An object with a finalizer, so large that the store does not take it with a deletionTimestamp. */
+static void put_largest(const char *name, const char *more)
+{
+    const char *head = arena_printf(
+        test_arena,
+        "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\",\"uid\":\"%s\","
+        "\"finalizers\":[\"a.example/held\"]%s},\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+        "\"data\":{\"a\":\"",
+        name, name, more);
+    size_t len = strlen(head);
+    char *text = arena_alloc(test_arena, KV_MAX_TEXT + 1, 1);
+
+    memset(text, 'x', KV_MAX_TEXT);
+    memcpy(text, head, len);
+    memcpy(text + KV_MAX_TEXT - 3, "\"}}", 4);
+    ck_assert_int_eq(kv_put(api_store.kv,
+                            arena_printf(test_arena, "/registry/core/configmaps/default/%s", name),
+                            text, KV_MAX_TEXT, 0, NULL, NULL),
+                     0);
+}
+
+/* Some before and some behind them, in whatever order they are looked at. */
+TEST(dependents_go_beside_some_that_cannot)
+{
+    api_collect();
+    put(CONFIGMAPS, "owner", "");
+    put_dependents("d", HELD, "owner", "", 1);
+    put_largest("held-1", owned_by(CONFIGMAPS, "owner"));
+    put_largest("held-2", owned_by(CONFIGMAPS, "owner"));
+    delete_with(CONFIGMAPS "/owner", "Background");
+    await_all_gone("d", HELD);
+    ck_assert_uint_eq(count_of(CONFIGMAPS), 2);
+}
+
 static void await_owners(const char *path, size_t len)
 {
     int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
