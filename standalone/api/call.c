@@ -274,7 +274,7 @@ int call_check_gone(struct api_call *call)
 
 bool call_is_read(const struct api_call *call)
 {
-    return str_equal(call->request->method, "GET");
+    return str_equal(call->request->method, "GET") || str_equal(call->request->method, "HEAD");
 }
 
 /* --- what is asked for ------------------------------------------------------------------------ */

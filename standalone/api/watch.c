@@ -24,6 +24,7 @@
 #define TOO_OLD "the version is older than the history"
 
 enum watch_state {
+    WATCH_GONE,     /* it begins behind the history, which its only line says */
     WATCH_STARTING, /* initial events are told */
     WATCH_RUNNING,
     WATCH_ENDED,
@@ -44,7 +45,8 @@ struct watch_notify {
 /*
  *   STARTING --all initial events told--> RUNNING --time over, or ERROR--> ENDED
  *
- * Without initial events it begins in RUNNING.
+ * Without initial events it begins in RUNNING. GONE --ERROR--> ENDED: clients that watch again by themselves begin anew
+ * after such an event, but repeat a request that was refused.
  */
 struct api_watch {
     struct api *api;
@@ -53,7 +55,7 @@ struct api_watch {
     struct selection selection;
     struct format format;
     struct table_options table;
-    struct kv_watch *events;
+    struct kv_watch *events; /* NULL: GONE */
     enum watch_state state;
     struct kv_range initial;  /* with STARTING: what is still to be read, at one revision */
     struct kv_page page;      /* of it */
@@ -302,6 +304,8 @@ static bool watch_next_bookmark(struct api_watch *watch, struct arena *arena)
 
 static bool watch_next(struct api_watch *watch, struct arena *arena)
 {
+    if (watch->state == WATCH_GONE)
+        return watch_tell_failure(watch, arena, &(struct error){ .code = ERROR_GONE });
     if (watch->state == WATCH_STARTING && watch_next_initial(watch, arena))
         return true;
     if (watch->state == WATCH_RUNNING && watch_next_event(watch, arena))
@@ -356,8 +360,10 @@ static int watch_open(struct api_call *call, struct api_watch *watch, bool initi
     if (r == 0)
         r = kv_watch(call->api->kv, prefix, watch->revision, watch_on_notify, watch, &watch->events,
                      &err);
-    if (r == -ERROR_GONE)
-        return call_fail(call, 410, "Expired", TOO_OLD);
+    if (r == -ERROR_GONE) {
+        watch->state = WATCH_GONE;
+        return 0;
+    }
     return r < 0 ? call_fail_read(call, &err) : 0;
 }
 
