@@ -51,7 +51,7 @@ struct collector {
     struct map *dependents; /* uid of an owner -> set of the keys of its dependents */
     struct map *swept;      /* uids of the namespaces that are going, and whose content was noted */
     struct map *todo;       /* keys to be looked at, all of them before events are taken again */
-    char **bulk;            /* and those of which a batch is, the last ones first */
+    char **bulk;            /* keys that are looked at in batches; last in, first out */
     size_t bulk_len, bulk_cap;
     bool is_left;      /* something, in a namespace */
     struct map *later; /* keys of which the work failed */
@@ -722,7 +722,7 @@ static void *collector_run(void *ctx)
     while (!atomic_load(&collector->stopping)) {
         collector_take_events(collector);
 
-        /* Who has not seen all dependents of an owner would take those for all. */
+        /* With events left, dependents of an owner may be missing here. */
         bool more = !collector->is_behind && collector_work(collector);
 
         collector_expire_events(collector);

@@ -45,8 +45,8 @@ struct watch_notify {
 /*
  *   STARTING --all initial events told--> RUNNING --time over, or ERROR--> ENDED
  *
- * Without initial events it begins in RUNNING. GONE --ERROR--> ENDED: clients that watch again by themselves begin anew
- * after such an event, but repeat a request that was refused.
+ * Without initial events it begins in RUNNING. GONE --ERROR--> ENDED: after such an event, clients that watch again by
+ * themselves list first. A request that is refused they would repeat.
  */
 struct api_watch {
     struct api *api;

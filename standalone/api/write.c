@@ -207,8 +207,8 @@ static int write_check_namespace(struct write *write)
 static const char *const OWN_METADATA[] = { "creationTimestamp", "generation", "resourceVersion",
                                             "selfLink" };
 
-/* A deletion that has begun cannot be taken back; one that is sent for an object that is not being deleted, and
- * another uid, are refused as changes of what is fixed. Of an object that is created all of it goes. */
+/* Keeps the members of metadata that belong to the server. An update may not change them: a deletion that has begun
+ * stays, and another uid or a deletion that has not begun is refused. A new object loses what the client sent. */
 static void write_take_metadata(struct write *write)
 {
     cJSON *metadata = object_meta_of(write->object);

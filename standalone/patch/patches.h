@@ -14,11 +14,12 @@ struct schema;
 #define JSON_PATCH_STEPS_OF_BYTE 6u
 
 /*
- * JSON Patch (RFC 6902). As kube-apiserver has it, "replace" adds a member that is not there. Either all operations are carried out or none. *ret is a
- * new tree in the arena; document is not changed.
+ * JSON Patch (RFC 6902). As kube-apiserver has it, "replace" adds a member that is not there. Either all operations
+ * are carried out or none. *ret is a new tree in the arena; document is not changed.
  * ERROR_INVALID: operations is not a list of objects.
  * ERROR_TOO_LARGE: too many operations, or they look at too many values, or copy too much.
- * ERROR_CONFLICT: an operation does not fit the document (a failed test included), or the result would nest deeper than JSON_MAX_DEPTH.
+ * ERROR_CONFLICT: an operation does not fit the document (a failed test included), or the result would nest deeper
+ * than JSON_MAX_DEPTH.
  */
 int json_patch_apply(struct arena *arena, const cJSON *document, const cJSON *operations,
                      cJSON **ret, struct error *err) MUST_CHECK;
@@ -30,8 +31,8 @@ cJSON *merge_patch_apply(struct arena *arena, const cJSON *document, const cJSON
 /*
  * Strategic merge patch, for built-in kinds: a merge patch that also merges the lists that the schema declares with
  * x-kubernetes-patch-strategy "merge", by their x-kubernetes-patch-merge-key or, without a key, as sets, whose new items
- * come last. Directives: $patch (delete, in an item of a list) and $deleteFromPrimitiveList/<field>; other members that begin with $ are ignored, as
- * none of these lists has a meaning in its order. *ret is a new tree in the arena.
+ * come last. Directives: $patch (delete, in an item of a list) and $deleteFromPrimitiveList/<field>; other members
+ * that begin with $ are ignored, as none of these lists has a meaning in its order. *ret is a new tree in the arena.
  * ERROR_INVALID: patch is not an object. ERROR_INTERNAL: an unknown $patch, or an item without its key.
  */
 int strategic_patch_apply(struct arena *arena, const struct schema *schema, const cJSON *document,

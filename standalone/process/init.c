@@ -215,7 +215,8 @@ int init_read_users(struct arena *arena, const struct standalone_settings *setti
                      settings->data_dir, settings->data_dir);
 }
 
-/* Printed, and the user's line is written after it: credentials that nobody has are of no use. With the lock. */
+/* The kubeconfig is printed before the line of the user is written. If printing fails, there is no user whose token is
+ * lost. With the lock. */
 static int add_user(struct arena *arena, const struct standalone_settings *settings,
                     struct error *err)
 {

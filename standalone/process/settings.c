@@ -219,8 +219,8 @@ static bool is_address(const char *text)
            (!*address.host || cert_name_is_valid(address.host));
 }
 
-/* A variable of a script that is not set is no wish for what is the default; nor can what has "" as its default be
- * left out. */
+/* Refuses empty values: a script whose variable is not set gets an error, not the default. A flag whose default is ""
+ * is required. */
 static int check_texts(const struct standalone_settings *settings, size_t command,
                        struct error *err)
 {

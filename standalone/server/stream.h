@@ -1,4 +1,5 @@
-/* Watches as streams of this process, or as HTTP streams of a user, which end when the user may not have them any more. */
+/* Watches as streams of this process, or as HTTP streams of a user, which end when the user may not have them any
+ * more. */
 #pragma once
 
 #include "common/base/digest.h"

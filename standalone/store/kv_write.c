@@ -26,7 +26,7 @@ static struct metric COMMITS = {
 
 /* Revisions of one transaction that compacts. */
 #define STEP_REVISIONS 512
-/* More than this share of what may be kept is over before a limit is looked at: one transaction for many writes. */
+/* The history may exceed a limit by this share before it is compacted, so that one transaction serves many writes. */
 #define SLACK_SHARE 8
 
 struct kv_write { /* of who waits for it */
@@ -369,7 +369,9 @@ static int change(struct kv *kv, enum kv_statement id, uint64_t first, uint64_t 
     return kv_step(&kv->writer, statement, "compact", err);
 }
 
-/* A bounded number of revisions, more than one group of writes makes: all of them, or none. A reader at one finds its rows, or that it is compacted. */
+/* Removes what is due of at most STEP_REVISIONS revisions, which is more than one group of writes adds. A reader at
+ * such a
+ * revision finds all of its rows, or that it is compacted. */
 static int compact(struct kv *kv, struct error *err)
 {
     struct kv_history *history = &kv->history;
