@@ -55,8 +55,8 @@ HUGE_BYTES = 1 << 20
 # Half of what config/controller/deployment.yaml has as its limit.
 MOST_MEMORY_KIB = 192 << 10
 DAY_S = 24 * 60 * 60
-# In a run with fewer Tasks than these, none may run where it closes.
-CUT_OF_TASKS = 200
+# In a run with fewer Tasks than these, chance may leave none where a Proplet closes, and none with a checkpoint.
+MANY_TASKS = 200
 
 
 def without_steps(tasks, begin):
@@ -205,7 +205,8 @@ class Verdict:
     def _seen_checkpoints(self):
         if self.run.saves:
             yield "*.journal", "a checkpoint that was acknowledged", len(self.run.checkpoints.acknowledged)
-            yield "*.journal", "an attempt that went on from one", self.run.checkpoints.resumed
+            if len(self.run.plan) >= MANY_TASKS:
+                yield "*.journal", "an attempt that went on from one", self.run.checkpoints.resumed
 
     def _retained(self):
         """No process of a device is started twice, and an identity without a device has never spoken."""
@@ -227,7 +228,7 @@ class Verdict:
         for name, text in run.closings.violations:
             self.violated("cut", name, text)
         self.counts["cut"] = run.closings.cuts
-        if run.closings.spans and not run.closings.cuts and len(run.plan) >= CUT_OF_TASKS:
+        if run.closings.spans and not run.closings.cuts and len(run.plan) >= MANY_TASKS:
             self.violated("blind", "closings.jsonl", "no Task was stopped by a close")
 
     def _oracle(self):
