@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/digest.h"
+#include "common/base/file.h"
 #include "common/base/str.h"
 
 #define DATA "..data"
@@ -87,29 +88,13 @@ void file_set_unlock(int lock)
         close(lock);
 }
 
-static bool write_all(int fd, const char *text)
-{
-    size_t left = strlen(text);
-
-    while (left) {
-        ssize_t r = write(fd, text, left);
-        if (r < 0 && errno == EINTR)
-            continue;
-        if (r < 0)
-            return false;
-        text += r;
-        left -= (size_t)r;
-    }
-    return fsync(fd) == 0;
-}
-
 static bool write_file(int at, const struct file_content *file)
 {
     int fd = openat(at, file->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0)
         return false;
-    bool good = write_all(fd, file->text);
+    bool good = file_write_all(fd, file->text);
     close(fd);
     return good;
 }

@@ -80,17 +80,20 @@ int file_sync_folder_of(const char *path, struct error *err)
     return file_sync(slash ? arena_strndup(arena, path, (size_t)(slash - path) + 1) : ".", err);
 }
 
-static int write_all(int fd, const char *text)
+bool file_write_all(int fd, const char *text)
 {
-    for (size_t len = strlen(text); len;) {
-        ssize_t n = write(fd, text, len);
+    size_t left = strlen(text);
 
-        if (n < 0 && errno != EINTR)
-            return -1;
-        text += n < 0 ? 0 : n;
-        len -= n < 0 ? 0 : (size_t)n;
+    while (left) {
+        ssize_t r = write(fd, text, left);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0)
+            return false;
+        text += r;
+        left -= (size_t)r;
     }
-    return fsync(fd);
+    return fsync(fd) == 0;
 }
 
 int file_replace(const char *path, const char *text, struct error *err)
@@ -101,7 +104,7 @@ int file_replace(const char *path, const char *text, struct error *err)
 
     if (fd < 0)
         return error_set(err, ERROR_INVALID, "'%s': %s", new_path, strerrordesc_np(errno));
-    int r = write_all(fd, text) < 0 ? unsynced(path, err) : 0;
+    int r = file_write_all(fd, text) ? 0 : unsynced(path, err);
     close(fd);
     if (r == 0 && rename(new_path, path) < 0)
         r = unsynced(path, err);

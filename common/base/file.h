@@ -1,6 +1,7 @@
 /* Files that are read or replaced as a whole. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/arena.h"
@@ -16,11 +17,14 @@ struct stat;
 int file_read_text(struct arena *arena, const char *path, size_t max, struct stat *ret_seen,
                    const char **ret, struct error *err) MUST_CHECK;
 
-/* A file or a folder as it is now is on the disk. */
+/* Writes the content of a file or folder to the disk. ERROR_UNAVAILABLE: the disk refuses, or there is no such file. */
 int file_sync(const char *path, struct error *err) MUST_CHECK;
-/* So is a name, given or taken away in the folder of this path: a file that was synced is found after a power loss
- * only then. */
+/* Writes the folder of this path to the disk. A file that was created, renamed or removed is so after a power loss only
+ * if its folder was synced, too. */
 int file_sync_folder_of(const char *path, struct error *err) MUST_CHECK;
-/* Whole or not at all, for the owner alone, on the disk when this returns 0. ERROR_INVALID: there can be no file;
- * ERROR_UNAVAILABLE: the disk takes no more. */
+/* Writes the text to an open file, and the file to the disk. false: errno says why. */
+bool file_write_all(int fd, const char *text) MUST_CHECK;
+/* Replaces a file by this text through "<path>.new", so that readers see the old or the new one as a whole. Only its owner
+ * may read it. It is on the disk when this returns 0. ERROR_INVALID: the file cannot be created; ERROR_UNAVAILABLE: the
+ * disk refuses. Not for two callers with the same path at once. */
 int file_replace(const char *path, const char *text, struct error *err) MUST_CHECK;

@@ -195,7 +195,7 @@ CASES = {
     "a deleted task on two devices": ([call("start", "d-1", "uid-z"), call("start", "d-2", "uid-z")], "devices", "--deleted"),
     # what faults explain
     "a result died in a broker": ([call("kill", "broker"), call("again")], {"died_in_broker": 1, "crossed": 0}),
-    "a kill of somebody else": ([call("kill", "controller"), call("again")], "early twice"),
+    "a kill of another process": ([call("kill", "controller"), call("again")], "early twice"),
     "a kill before the result": ([call("kill", "broker"), call("task", "e", "d-1", "5"), call("run", "d-1", "uid-e", "5")], "twice"),
     "a repeat crosses its result": (
         [call("marker"), call("task", "e", "d-1", "5"), call("run", "d-1", "uid-e", "5")], {"crossed": 1}, "--max-crossings", "1"),

@@ -299,8 +299,8 @@ static void *back_up_once(void *path)
     return NULL;
 }
 
-/* Each is made although somebody always writes, and writers go on meanwhile: where they had no turn while it
- * was made, that is seen of another one. */
+/* Backups end while writers never pause, and writers go on meanwhile. A backup during which none of them wrote does not
+ * count. */
 TEST(backups_end_while_eight_write_and_are_whole_once_they_have_a_name)
 {
     fill();
@@ -335,7 +335,7 @@ static uint64_t begin_with_backup(void)
     return kv_revision(fixture.kv);
 }
 
-/* The newest revision, which nobody remembers but those who saw it. */
+/* Writes behind the backup and returns the newest revision, which the restored store does not have. */
 static uint64_t write_what_is_lost(void)
 {
     for (int i = 0; i < LOST; i++)
@@ -368,7 +368,7 @@ TEST(revisions_go_on_above_those_that_are_lost)
     ck_assert_uint_lt(restored, MAX_SAFE);
     ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=2");
 
-    /* Who knows a version of before lists anew. */
+    /* A client with a version from before the restore must list again. */
     ck_assert_int_eq(kv_watch(fixture.kv, "/", lost, NULL, NULL, &watch, &fixture.err),
                      -ERROR_GONE);
     ck_assert_int_eq(kv_watch(fixture.kv, "/", backed_up, NULL, NULL, &watch, &fixture.err),
