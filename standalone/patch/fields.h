@@ -9,8 +9,7 @@
  * The fields that object sets, with their values. Fields that are not declared, and items without a key, are left out
  * of the set; an item that is in a list more than once is one leaf.
  * ERROR_INVALID, although *ret is complete: a value is no object, list or scalar as the schema says, a field is not
- * declared,
- * an item has no key, or, unless duplicates, it is in the list more than once.
+ * declared, an item has no key, or, unless duplicates, it is in the list more than once.
  */
 int fields_of(struct arena *arena, const struct schema *schema, const cJSON *object,
               bool duplicates, struct field_set *ret, struct error *err) MUST_CHECK;
@@ -24,8 +23,7 @@ struct fields_change fields_compare(struct arena *arena, const struct field_set 
                                     const struct field_set *new);
 
 /* live with what applied sets: a new tree in the arena. Both are of fields_of, applied without duplicates. Items of
- * lists
- * have the order of applied; those that only live has keep their places among them. */
+ * lists have the order of applied; those that only live has keep their places among them. */
 cJSON *fields_merge(struct arena *arena, const struct schema *schema, const struct field_set *live,
                     const struct field_set *applied);
 /*

@@ -21,9 +21,8 @@ const char *managed_fields_manager(struct arena *arena, const char *field_manage
  * For create, update and all patches but apply: sets metadata.managedFields of object. object is what the client
  * wants, pruned and with the defaults of the schema, before admission changes it and before fields are taken over
  * from live: fields that these add have no manager. Fields that the endpoint does not write (status; for status,
- * spec) are
- * not managed by this write. live NULL: the object is created. managedFields that the client sent are taken if they
- * can be read; [{}] removes all. A write that changes nothing keeps the times.
+ * spec) are not managed by this write. live NULL: the object is created. managedFields that the client sent are taken
+ * if they can be read; [{}] removes all. A write that changes nothing keeps the times.
  * Never fails: if object does not fit the schema, the object has no managers then.
  */
 void managed_fields_update(struct arena *arena, const struct managed_fields_write *write,

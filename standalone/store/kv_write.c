@@ -370,8 +370,7 @@ static int change(struct kv *kv, enum kv_statement id, uint64_t first, uint64_t 
 }
 
 /* Removes what is due of at most STEP_REVISIONS revisions, which is more than one group of writes adds. A reader at
- * such a
- * revision finds all of its rows, or that it is compacted. */
+ * such a revision finds all of its rows, or that it is compacted. */
 static int compact(struct kv *kv, struct error *err)
 {
     struct kv_history *history = &kv->history;
