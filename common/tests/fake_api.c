@@ -124,6 +124,17 @@ int fake_api_roundtrip(void *ctx, struct arena *arena, const struct http_request
     return r;
 }
 
+/* As an API server counts, except where a test gives a generation of its own. */
+static void count_generation(const cJSON *before, cJSON *current)
+{
+    int64_t counted = json_int(json_path(before, "metadata", "generation", NULL), 1);
+
+    if (!json_equal(json_get(before, "spec"), json_get(current, "spec")))
+        counted++;
+    if (json_int(json_path(current, "metadata", "generation", NULL), 0) < counted)
+        json_set_int(fake_metadata(current), "generation", counted);
+}
+
 void fake_api_put(struct fake_api *api, const struct kube_kind *kind, const cJSON *object)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
@@ -139,6 +150,7 @@ void fake_api_put(struct fake_api *api, const struct kube_kind *kind, const cJSO
     struct fake_entry *entry = fake_store_find(&api->store, key);
     if (entry) {
         json_set_string(fake_metadata(current), "uid", fake_metadata_string(entry->object, "uid"));
+        count_generation(entry->object, current);
         fake_store_replace(&api->store, entry, current);
     } else {
         fake_store_complete(&api->store, current);

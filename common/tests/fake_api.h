@@ -29,7 +29,8 @@ void fake_api_set_clock(struct fake_api *api, const struct clock *clock);
 typedef void fake_change_fn(void *ctx, const cJSON *old, const cJSON *current);
 void fake_api_on_change(struct fake_api *api, fake_change_fn *function, void *ctx);
 
-/* What somebody else does: no request is counted. put replaces the whole object, status and all. */
+/* A change by another client: no request is counted. put replaces the whole object, status and all;
+ * another spec gets another generation. */
 void fake_api_put(struct fake_api *api, const struct kube_kind *kind, const cJSON *object);
 void fake_api_delete(struct fake_api *api, const struct kube_kind *kind,
                      const struct kube_name *name);

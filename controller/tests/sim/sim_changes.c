@@ -16,6 +16,10 @@
 #define SLACK_US (30 * SECOND_US)
 /* A heartbeat waits in a slow broker for up to a minute and a half, and counts for half a minute. */
 #define SILENCE_US (150 * SECOND_US)
+/* Each attempt has a cause outside. Two parts of the controller that disagree about a Proplet make some hundred in
+ * a second. */
+#define HASTE_US (10 * SECOND_US)
+#define MAX_HASTE 16
 
 /* The last state of a Task. */
 static struct seen {
@@ -26,6 +30,8 @@ static struct seen {
     int64_t end_us;   /* of a run; 0: none has ended */
     bool final;       /* completed, skipped, or failed for good */
     bool recurs;      /* it will not stay final */
+    int64_t haste_us; /* attempts are counted from this time on, for HASTE_US */
+    int64_t attempts;
 } tasks[MAX_TASKS];
 static size_t task_count;
 
@@ -124,6 +130,20 @@ static void judge_losses(const cJSON *old, const cJSON *task)
     if (str_equal(sim_text(task, "status", "reason"), "LostAttemptsExceeded") && count != limit)
         sim_fail("Task '%s' failed after %lld lost attempts, and its limit is %lld",
                  sim_text(task, "metadata", "name"), (long long)count, (long long)limit);
+}
+
+static void judge_haste(const cJSON *old, const cJSON *task, struct seen *seen)
+{
+    if (json_int(json_path(old, "status", "attempt", NULL), 0) ==
+        json_int(json_path(task, "status", "attempt", NULL), 0))
+        return;
+    if (sim_now_us() - seen->haste_us > HASTE_US) {
+        seen->haste_us = sim_now_us();
+        seen->attempts = 0;
+    }
+    if (++seen->attempts > MAX_HASTE)
+        sim_fail("Task '%s' began %d attempts within %.1f s", seen->name, MAX_HASTE + 1,
+                 (double)(sim_now_us() - seen->haste_us) / 1e6);
 }
 
 /* ---- dependencies ---- */
@@ -262,6 +282,7 @@ void sim_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
         return;
     judge_run(old, current);
     judge_losses(old, current);
+    judge_haste(old, current, seen);
     if (!str_equal(seen->phase, sim_text(current, "status", "phase")))
         judge_phase(old, current, seen);
     seen->final = sim_is_final(current);

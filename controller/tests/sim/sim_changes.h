@@ -10,6 +10,7 @@
  *   - a Task begins, or is skipped, although its dependencies do not say so (docs/how-to/workflows.md);
  *   - a run of a schedule is counted twice, or is for a time that the schedule does not have or that
  *     had a run (docs/how-to/schedules.md);
+ *   - a Task is tried over and over within seconds (G5);
  *   - an attempt ends by a restart of its device, and the device was not restarted;
  *   - a Proplet becomes Running whose device has been silent for minutes.
  */
