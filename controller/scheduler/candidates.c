@@ -26,8 +26,7 @@ struct entry {
     size_t device_count;
     bool ready;
     bool connected;
-    bool may_close; /* it uses one of the fields that close it */
-    bool closed;    /* as its status says, and when it closes */
+    bool closed; /* as its status says, and when it closes */
     int64_t close_us;
     char *absence; /* why it is not ready; NULL: it is */
 };
@@ -186,9 +185,10 @@ static void copy_availability(struct entry *entry, const struct proplet *proplet
 {
     const struct availability_status *status = proplet->status.availability;
 
-    entry->may_close = availability_is_used(&proplet->spec, proplet_is_reclaimed(json));
-    entry->closed = entry->may_close && status && status->state != AVAILABILITY_OPEN;
-    if (entry->may_close && status && !entry->closed)
+    if (!status || !availability_is_used(&proplet->spec, proplet_is_reclaimed(json)))
+        return;
+    entry->closed = status->state != AVAILABILITY_OPEN;
+    if (!entry->closed)
         entry->close_us = status->next_transition_us;
 }
 
@@ -267,7 +267,6 @@ static struct counted_set *set_create(struct candidates *candidates, const struc
                                                      .uid = entry->uid,
                                                      .proplet = &entry->proplet,
                                                      .labels = entry->labels,
-                                                     .may_close = entry->may_close,
                                                      .closed = entry->closed,
                                                      .close_us = entry->close_us,
                                                      .ready = entry->ready,
@@ -332,10 +331,11 @@ const struct candidate_set *candidates_get(struct candidates *candidates, struct
     return ret;
 }
 
-/* Those that use none of the fields are not looked up. */
+/* The plan of a Task that is scheduled looks there, too, and takes it off a closed Proplet. A choice that looked
+ * elsewhere would bring it back, again and again. */
 static void look_up_close(const struct candidates *candidates, struct candidate *candidate)
 {
-    if (!candidate->may_close || !candidates->sources.availabilities)
+    if (!candidates->sources.availabilities)
         return;
 
     const struct availability is =

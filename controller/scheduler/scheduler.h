@@ -19,7 +19,6 @@ struct candidate {
     const char *uid;
     const struct proplet *proplet;
     const cJSON *labels; /* metadata.labels or NULL */
-    bool may_close;      /* it uses one of the fields that close it */
     bool closed;         /* it takes no new Tasks now: status.availability */
     int64_t close_us;    /* the time at which it closes by time; 0: not known, or it does not */
     int64_t now_us;      /* the time at which it was looked at */

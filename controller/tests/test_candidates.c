@@ -147,11 +147,14 @@ TEST(what_is_kept_says_who_is_closed_and_not_the_status)
     put("d", "", CONNECTION, CLOSED_STATUS); /* its fields are gone, and this is still there */
     keep("u-a", AVAILABILITY_OPEN);
     keep("u-b", AVAILABILITY_CLOSED);
+    put("e", "", CONNECTION, READY); /* its reconciler does not know yet that its fields are gone */
     keep("u-c", AVAILABILITY_DRAINING);
+    keep("u-e", AVAILABILITY_CLOSED);
     ck_assert(!is_closed(candidates, "a", 7));
     ck_assert(is_closed(candidates, "b", 7));
     ck_assert(is_closed(candidates, "c", 7));
     ck_assert(!is_closed(candidates, "d", 7));
+    ck_assert(is_closed(candidates, "e", 7));
 
     uint64_t before = get()->version;
     keep("u-b", AVAILABILITY_OPEN);
@@ -159,7 +162,7 @@ TEST(what_is_kept_says_who_is_closed_and_not_the_status)
     ck_assert_uint_ne(get()->version, before);
     ck_assert(is_closed(candidates, "a", 7));
     ck_assert(!is_closed(candidates, "b", 7));
-    expect_decoded(4);
+    expect_decoded(5);
 }
 
 TEST(candidate_has_the_time_at_which_it_closes)
