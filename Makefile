@@ -279,11 +279,17 @@ docs: all ## the documentation as a site, build/docs/html (Sphinx of PyPI)
 	@docs/tools/build.sh html
 man: all ## the manual pages, build/docs/man
 	@docs/tools/build.sh man
-PAGES ?= $(wildcard docs/tutorials/*.md docs/how-to/*.md)
+PAGES ?= $(wildcard docs/tutorials/*.md docs/how-to/*.md examples/*/README.md)
 .PHONY: doc-test
 doc-test: all ## the commands of tutorials and how-to pages, on the demo (PAGES=docs/tutorials/laptop.md: of one page)
-	@e2e/setup.sh docs
-	@python3 -B e2e/tools/doc_commands.py $(PAGES)
+	@e2e/setup.sh docs examples
+	@PATH="$(EXAMPLES_PATH)" python3 -B e2e/tools/doc_commands.py $(PAGES)
+# Compilers that are not of Debian.
+EXAMPLES_PATH = $$(. e2e/versions.sh && echo "$$EXAMPLES_HOME")/node_modules/.bin:$$(e2e/setup.sh go):$$PATH
+.PHONY: examples
+examples: all ## each of examples/ built, and its README followed on the demo
+	@e2e/setup.sh device docs examples
+	@PATH="$(EXAMPLES_PATH)" e2e/tools/examples.sh
 
 .PHONY: alerts metrics-test dashboards dashboard-pictures page-test vendor-page
 alerts: ## the alerts of config/metrics, with promtool

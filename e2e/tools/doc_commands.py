@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 """Runs the commands of pages, and compares what they print with the page.
 
-    doc_commands.py PAGE...    pages of docs/tutorials and docs/how-to; prints a line for each failure, then the sums
+    doc_commands.py PAGE...    pages of docs/tutorials and docs/how-to, and of examples; prints a line for each failure, then the sums
 
 A fence ```console holds lines "$ command", each followed by the output that is expected; "..." stands for any text,
 spaces count as one, and without a line nothing is compared. "[1]" as the last line is the exit status, 0 otherwise.
 A here-document goes on up to its word. ```console {skip: reason} is counted and not run; {skip 2 4: reason} names the
 commands of the fence. Commands with sudo are run by root without it, and by others not at all.
 
-"% continues PAGE until ## HEADING" begins again, with the commands of another page up to that heading.
+"% continues PAGE until ## HEADING" begins again, with the commands of another page up to that heading. If that page
+continues one itself, with those, too.
 
 The front matter says what is there when a page begins, `world:`
     standalone    `make demo KEEP=1`, in a shell that has read build/e2e/demo.env
     cluster       the same with CLUSTER=1
     none          a shell with the programs of build/bin; the page may begin and end a demo itself
-The commands of a page run in one shell. Its home is an empty folder with links to config/, rbac/, build/ and e2e/, and
-`make` uses the Makefile of the checkout.
+The commands of a page run in one shell. Its home is an empty folder with links to config/, rbac/, build/, e2e/ and
+examples/, and `make` uses the Makefile of the checkout.
 """
 
 import contextlib
@@ -94,8 +95,9 @@ def parts_of(file, lines):
     parts = [(found and found[1], [c for c in commands if not starts or c.line <= starts[0]])]
     for start, end in zip(starts, [*starts[1:], len(lines)]):
         page, heading = re.fullmatch(r"% continues (\S+) until (## .+)", lines[start]).groups()
-        others = (pathlib.Path(file).parent / page).read_text(encoding="utf-8").splitlines()
-        (world, before), = parts_of(page, others[:others.index(heading)])[0]
+        path = pathlib.Path(file).parent / page
+        others = path.read_text(encoding="utf-8").splitlines()
+        world, before = parts_of(path, others[:others.index(heading)])[0][-1]
         parts.append((world, before + [c for c in commands if start < c.line <= end]))
     return parts, skipped
 
@@ -141,7 +143,7 @@ def run_page(file, commands, world):
         before += f"; source {KEPT}"
     try:
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("build", "config", "e2e", "rbac"):
+            for name in ("build", "config", "e2e", "examples", "rbac"):
                 (pathlib.Path(folder) / name).symlink_to(ROOT / name)
             shell = Shell(folder, f"export HOME={folder}; {before}")
             for command in commands:

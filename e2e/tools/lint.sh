@@ -305,7 +305,7 @@ check_spelling() {
 # Links between pages lead to files.
 check_links() {
     local file link
-    for file in *.md docs/*.md docs/*/*.md; do
+    for file in *.md docs/*.md docs/*/*.md examples/*.md examples/*/*.md; do
         { grep -oE '\]\([^):# ]+[)#]' "$file" || true; } | while read -r link; do
             link=${link:2:-1}
             [[ -e $(dirname "$file")/$link ]] || echo "$file: no file $link"

@@ -1,0 +1,4 @@
+__attribute__((export_name("add"))) int add(int a, int b)
+{
+    return a + b;
+}
