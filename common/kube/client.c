@@ -6,6 +6,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/in_process.h"
 #include "common/kube/kinds.h"
@@ -105,7 +106,8 @@ void kube_client_set_observer(struct kube_client *client, kube_observer_fn *obse
     client->observer_ctx = ctx;
 }
 
-static int call_make(struct kube_client *client, const struct call *call, struct http_response *ret,
+/* Any status is a reply. */
+static int call_send(struct kube_client *client, const struct call *call, struct http_response *ret,
                      struct error *err)
 {
     const struct http_request *request = &call->request;
@@ -131,11 +133,18 @@ static int call_make(struct kube_client *client, const struct call *call, struct
         error_wrap(err, "%s", call->subject);
         return r;
     }
-    if (response.status < 200 || response.status > 299)
-        return reply_error(call->subject, &response, call->is_secret, err);
-
     *ret = response;
     return 0;
+}
+
+static int call_make(struct kube_client *client, const struct call *call, struct http_response *ret,
+                     struct error *err)
+{
+    int r = call_send(client, call, ret, err);
+
+    if (r == 0 && (ret->status < 200 || ret->status > 299))
+        return reply_error(call->subject, ret, call->is_secret, err);
+    return r;
 }
 
 /* Makes the call; the reply is an object in an arena of the caller's, if it is wanted. */
@@ -317,9 +326,28 @@ int kube_patch(struct kube_client *client, struct arena *arena, const struct kub
     return call_for_object(client, &call, arena, ret, err);
 }
 
-int kube_delete(struct kube_client *client, const struct kube_kind *kind,
-                const struct kube_name *name, const char *uid, const char *resource_version,
-                struct error *err)
+static void set_precondition(cJSON *options, const char *uid, const char *resource_version)
+{
+    if (!uid && !resource_version)
+        return;
+    cJSON *preconditions = json_set_object(options, "preconditions");
+    json_set_string(preconditions, "uid", uid);
+    json_set_string(preconditions, "resourceVersion", resource_version);
+}
+
+static cJSON *delete_options(struct arena *arena)
+{
+    cJSON *options = json_object(arena);
+
+    json_set_string(options, "kind", "DeleteOptions");
+    json_set_string(options, "apiVersion", "v1");
+    return options;
+}
+
+/* grace_s < 0: that of the object. */
+static int delete_object(struct kube_client *client, const struct kube_kind *kind,
+                         const struct kube_name *name, const char *uid,
+                         const char *resource_version, int grace_s, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
     struct call call = { 0 };
@@ -328,17 +356,60 @@ int kube_delete(struct kube_client *client, const struct kube_kind *kind,
     if (r < 0)
         return r;
 
-    cJSON *options = json_object(scratch);
-    json_set_string(options, "kind", "DeleteOptions");
-    json_set_string(options, "apiVersion", "v1");
+    cJSON *options = delete_options(scratch);
     json_set_string(options, "propagationPolicy", "Background");
-    if (uid || resource_version) {
-        cJSON *preconditions = json_set_object(options, "preconditions");
-        json_set_string(preconditions, "uid", uid);
-        json_set_string(preconditions, "resourceVersion", resource_version);
-    }
+    if (grace_s >= 0)
+        json_set_int(options, "gracePeriodSeconds", grace_s);
+    set_precondition(options, uid, resource_version);
     call_set_body(&call, "application/json", options);
     return call_for_object(client, &call, NULL, NULL, err);
+}
+
+int kube_delete(struct kube_client *client, const struct kube_kind *kind,
+                const struct kube_name *name, const char *uid, const char *resource_version,
+                struct error *err)
+{
+    return delete_object(client, kind, name, uid, resource_version, -1, err);
+}
+
+int kube_delete_pod(struct kube_client *client, const struct kube_name *name, const char *uid,
+                    unsigned grace_s, struct error *err)
+{
+    return delete_object(client, &KIND_POD, name, uid, NULL, (int)grace_s, err);
+}
+
+int kube_evict(struct kube_client *client, const struct kube_name *name, const char *uid,
+               int *ret_status, uint32_t *ret_retry_after_ms, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+    struct call call = { 0 };
+    struct http_response response;
+    struct error refusal;
+
+    int r = call_object(&call, scratch, "POST", &KIND_POD, name, "/eviction", err);
+    if (r < 0)
+        return r;
+
+    cJSON *eviction = json_object(scratch), *metadata, *options;
+    json_set_string(eviction, "apiVersion", "policy/v1");
+    json_set_string(eviction, "kind", "Eviction");
+    metadata = json_set_object(eviction, "metadata");
+    json_set_string(metadata, "name", name->name);
+    json_set_string(metadata, "namespace", name->ns);
+    options = json_set_object(eviction, "deleteOptions");
+    set_precondition(options, uid, NULL);
+    call_set_body(&call, "application/json", eviction);
+    r = call_send(client, &call, &response, err);
+    if (r < 0)
+        return r;
+    *ret_status = response.status;
+    *ret_retry_after_ms = response.retry_after_ms;
+    if (response.status > 299) {
+        r = reply_error(call.subject, &response, false, &refusal);
+        *ret_retry_after_ms = refusal.retry_after_ms;
+        log_debug("eviction refused", "error", error_code_name((enum error_code) - r), NULL);
+    }
+    return 0;
 }
 
 static cJSON *token_request(struct arena *arena, uint32_t lifetime_s)

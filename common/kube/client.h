@@ -66,6 +66,13 @@ int kube_patch(struct kube_client *client, struct arena *arena, const struct kub
 int kube_delete(struct kube_client *client, const struct kube_kind *kind,
                 const struct kube_name *name, const char *uid, const char *resource_version,
                 struct error *err) MUST_CHECK;
+/* The same for a pod, which gets grace_s seconds to end. */
+int kube_delete_pod(struct kube_client *client, const struct kube_name *name, const char *uid,
+                    unsigned grace_s, struct error *err) MUST_CHECK;
+/* Asks for the eviction of the pod with this uid, as its disruption budgets allow. 0: the API server answered, and
+ * *ret_status is the HTTP status; *ret_retry_after_ms 0: it named no time. < 0: no answer came, or nothing was sent. */
+int kube_evict(struct kube_client *client, const struct kube_name *name, const char *uid,
+               int *ret_status, uint32_t *ret_retry_after_ms, struct error *err) MUST_CHECK;
 
 /*
  * Lists in pages of 500 objects, or fewer where the reply is too large, and calls item for each one,

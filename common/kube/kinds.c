@@ -12,6 +12,9 @@ const struct kube_kind KIND_CONFIGMAP = BUILTIN_KIND("", "ConfigMap", "configmap
 const struct kube_kind KIND_SECRET = BUILTIN_KIND("", "Secret", "secrets");
 const struct kube_kind KIND_SERVICE_ACCOUNT = BUILTIN_KIND("", "ServiceAccount", "serviceaccounts");
 const struct kube_kind KIND_POD = BUILTIN_KIND("", "Pod", "pods");
+const struct kube_kind KIND_NODE = {
+    .group = "", .version = "v1", .kind = "Node", .plural = "nodes"
+};
 const struct kube_kind KIND_JOB = BUILTIN_KIND("batch", "Job", "jobs");
 const struct kube_kind KIND_DEPLOYMENT = BUILTIN_KIND("apps", "Deployment", "deployments");
 const struct kube_kind KIND_STATEFULSET = BUILTIN_KIND("apps", "StatefulSet", "statefulsets");

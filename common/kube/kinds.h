@@ -9,6 +9,7 @@ extern const struct kube_kind KIND_CONFIGMAP;
 extern const struct kube_kind KIND_SECRET;
 extern const struct kube_kind KIND_SERVICE_ACCOUNT;
 extern const struct kube_kind KIND_POD;
+extern const struct kube_kind KIND_NODE;
 extern const struct kube_kind KIND_JOB; /* batch/v1 */
 extern const struct kube_kind KIND_DEPLOYMENT;
 extern const struct kube_kind KIND_STATEFULSET;

@@ -60,6 +60,8 @@ int watch_keep(watch_project_fn *project, cJSON *tree, const struct kube_kind *k
 
 struct watch_options {
     const struct kube_kind *kind;
+    const struct kube_kind
+        *other; /* another version of kind, for an API server that answers 404 to it; NULL: none */
     const char *ns;             /* NULL or "": all namespaces; copied */
     const char *label_selector; /* NULL: none; copied */
     const char *name;           /* only the object of this name; NULL: all; copied */

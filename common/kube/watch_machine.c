@@ -327,6 +327,12 @@ static void after_failure(struct watch_machine *machine, const struct error *why
 {
     bool was_known = !machine->watching && machine->start == LIST_KNOWN;
 
+    if (why->code == ERROR_NOT_FOUND && !machine->watching && machine->options.other) {
+        const struct kube_kind *other = machine->options.other;
+
+        machine->options.other = machine->options.kind;
+        machine->options.kind = other;
+    }
     if (why->code == ERROR_GONE)
         restart_list(machine, was_known ? LIST_FRESH : LIST_KNOWN);
     else if (machine->watching && !is_worth_repeating(why))

@@ -197,6 +197,33 @@ TEST(the_server_may_name_a_time_in_header_or_body)
     ck_assert_uint_eq(err.retry_after_ms, 3000);
 }
 
+TEST(an_eviction_is_answered_by_any_status)
+{
+    struct error err = { 0 };
+    uint32_t retry_after_ms = 1;
+    int status = 0;
+
+    answer(201, "{}");
+    ck_assert_int_eq(kube_evict(client, &NAME, "u", &status, &retry_after_ms, &err), 0);
+    check_asked("POST", "/api/v1/namespaces/ns/pods/a/eviction", "application/json",
+                "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"a\","
+                "\"namespace\":\"ns\"},\"deleteOptions\":{\"preconditions\":{\"uid\":\"u\"}}}");
+    ck_assert(status == 201 && retry_after_ms == 0);
+    answer(429, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":7}}");
+    ck_assert_int_eq(kube_evict(client, &NAME, "u", &status, &retry_after_ms, &err), 0);
+    ck_assert(status == 429 && retry_after_ms == 7000);
+    reply_error_code = ERROR_TIMEOUT;
+    ck_assert_int_eq(kube_evict(client, &NAME, "u", &status, &retry_after_ms, &err),
+                     -ERROR_TIMEOUT);
+}
+
+TEST(a_pod_that_is_deleted_gets_the_time_that_is_given)
+{
+    ck_assert_int_eq(kube_delete_pod(client, &NAME, "u", 1, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(asked.body, "\"gracePeriodSeconds\":1"));
+    ck_assert_ptr_nonnull(strstr(asked.body, "\"preconditions\":{\"uid\":\"u\"}"));
+}
+
 TEST(a_refused_secret_is_not_quoted)
 {
     struct error err = { 0 };

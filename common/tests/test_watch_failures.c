@@ -404,3 +404,26 @@ TEST(an_orderly_end_is_no_problem_and_needs_no_wait)
         ck_assert_ptr_null(watch_machine_problem(machine));
     }
 }
+
+TEST_GROUP("versions", NULL, watch_tear_down);
+
+TEST(version_that_is_not_served_is_followed_by_the_other_one)
+{
+    static const struct kube_kind newer = { .group = "example.org",
+                                            .version = "v2",
+                                            .kind = "Gadget",
+                                            .plural = "gadgets",
+                                            .namespaced = true };
+    const struct watch_options options = { .kind = &newer, .other = &KIND_GADGET };
+
+    watch_set_up_with(&options);
+    request("/apis/example.org/v2/gadgets?limit=500&resourceVersion=0");
+    refuse(404, "404 page not found");
+    request(LIST_CACHED);
+    refuse(404, "404 page not found");
+    request("/apis/example.org/v2/gadgets?limit=500&resourceVersion=0");
+    refuse(404, "404 page not found");
+    request(LIST_CACHED);
+    reply(LIST(ITEM("a", "5"), "10"), 100);
+    request(WATCH_FROM("10"));
+}
