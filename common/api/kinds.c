@@ -75,3 +75,16 @@ const struct kube_kind KIND_VMAFXJOB = VMAFX_KIND("VmafxJob", "vmafxjobs");
 const struct kube_kind KIND_VMAFXNODE = VMAFX_KIND("VmafxNode", "vmafxnodes");
 const struct kube_kind KIND_VMAFXMODELTRAINING =
     VMAFX_KIND("VmafxModelTraining", "vmafxmodeltrainings");
+
+#define MACHINE_KIND(group_name, version_name, kind_name, plural_name)                             \
+    {                                                                                              \
+        .group = (group_name), .version = (version_name), .kind = (kind_name),                     \
+        .plural = (plural_name), .namespaced = true, .texts = TEXTS_OF_ALL                         \
+    }
+
+const struct kube_kind KIND_SCHEDULEDMACHINE =
+    MACHINE_KIND("5spot.finos.org", "v1alpha1", "ScheduledMachine", "scheduledmachines");
+const struct kube_kind KIND_MACHINE =
+    MACHINE_KIND("cluster.x-k8s.io", "v1beta2", "Machine", "machines");
+const struct kube_kind KIND_MACHINE_V1BETA1 =
+    MACHINE_KIND("cluster.x-k8s.io", "v1beta1", "Machine", "machines");

@@ -1,4 +1,4 @@
-/* This module has the five kinds of this project, and those of vmafx.dev, as constants. */
+/* This module has the five kinds of this project, those of vmafx.dev, and ScheduledMachine and Machine, as constants. */
 #pragma once
 
 #include "common/kube/object.h"
@@ -12,3 +12,7 @@ extern const struct kube_kind KIND_TRAININGROUND;
 extern const struct kube_kind KIND_VMAFXJOB;
 extern const struct kube_kind KIND_VMAFXNODE;
 extern const struct kube_kind KIND_VMAFXMODELTRAINING;
+
+extern const struct kube_kind KIND_SCHEDULEDMACHINE;
+extern const struct kube_kind KIND_MACHINE; /* of cluster.x-k8s.io, v1beta2 */
+extern const struct kube_kind KIND_MACHINE_V1BETA1;

@@ -64,6 +64,42 @@ static const struct json_field SPEC_FIELDS[] = {
 };
 const struct json_struct SCHEDULEDMACHINE_SPEC = JSON_STRUCT(SPEC, SPEC_FIELDS);
 
+#define REFERENCE struct machine_reference
+#define REFERENCE_FIELDS                                                                           \
+    JSON_FIELD(FIELD_STRING, REFERENCE, api_version, "apiVersion"),                                \
+        JSON_FIELD(FIELD_STRING, REFERENCE, kind, "kind"),                                         \
+        JSON_FIELD(FIELD_STRING, REFERENCE, name, "name")
+static const struct json_field OBJECT_FIELDS[] = {
+    REFERENCE_FIELDS,
+    JSON_FIELD(FIELD_STRING, REFERENCE, ns, "namespace"),
+};
+static const struct json_struct OBJECT = JSON_STRUCT(REFERENCE, OBJECT_FIELDS);
+static const struct json_field NODE_FIELDS[] = {
+    REFERENCE_FIELDS,
+    JSON_FIELD(FIELD_STRING, REFERENCE, uid, "uid"),
+};
+static const struct json_struct NODE = JSON_STRUCT(REFERENCE, NODE_FIELDS);
+
+#define STATUS struct scheduledmachine_status
+static const struct json_field STATUS_FIELDS[] = {
+    JSON_FIELD_NESTED(FIELD_OBJECTS, STATUS, applied_node_taints, "appliedNodeTaints",
+                      &MACHINE_TAINT),
+    JSON_FIELD_NESTED(FIELD_OBJECT, STATUS, bootstrap, "bootstrapRef", &OBJECT),
+    JSON_FIELD(FIELD_ARRAY, STATUS, conditions, "conditions"),
+    JSON_FIELD(FIELD_BOOL, STATUS, in_schedule, "inSchedule"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, STATUS, infrastructure, "infrastructureRef", &OBJECT),
+    JSON_FIELD(FIELD_STRING, STATUS, last_scheduled_time, "lastScheduledTime"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, STATUS, machine, "machineRef", &OBJECT),
+    JSON_FIELD(FIELD_STRING, STATUS, message, "message"),
+    JSON_FIELD(FIELD_STRING, STATUS, next_activation, "nextActivation"),
+    JSON_FIELD(FIELD_STRING, STATUS, next_cleanup, "nextCleanup"),
+    JSON_FIELD_NESTED(FIELD_OBJECT, STATUS, node, "nodeRef", &NODE),
+    JSON_FIELD(FIELD_OPT_INT, STATUS, observed_generation, "observedGeneration"),
+    JSON_FIELD(FIELD_STRING, STATUS, phase, "phase"),
+    JSON_FIELD(FIELD_STRING, STATUS, provider_id, "providerID"),
+};
+const struct json_struct SCHEDULEDMACHINE_STATUS = JSON_STRUCT(STATUS, STATUS_FIELDS);
+
 /* 0: the unit is not known. */
 static int64_t unit_ms(char unit)
 {

@@ -1,5 +1,5 @@
 /*
- * This module has the spec of the kind ScheduledMachine of 5spot.finos.org, and its phases.
+ * This module has the spec and the status of the kind ScheduledMachine of 5spot.finos.org, and its phases.
  *
  * Structs borrow from the tree that they were decoded from. Pure: any thread, and nothing fails but decoding.
  */
@@ -59,6 +59,25 @@ struct scheduledmachine_spec {
     struct str_list kill_if_commands;
 };
 extern const struct json_struct SCHEDULEDMACHINE_SPEC;
+
+/* Of an object that was made, or of a Node, which has a uid in place of a namespace. */
+struct machine_reference {
+    const char *api_version, *kind, *name, *ns, *uid;
+};
+
+/* Times are texts of RFC 3339, since the published schema says no more of them. */
+struct scheduledmachine_status {
+    const char *phase;
+    const char *message;
+    bool in_schedule;
+    const char *next_activation, *next_cleanup, *last_scheduled_time;
+    struct machine_reference *machine, *bootstrap, *infrastructure, *node;
+    const char *provider_id;
+    struct json_objects applied_node_taints; /* of struct machine_taint */
+    struct json_opt_int observed_generation;
+    const cJSON *conditions;
+};
+extern const struct json_struct SCHEDULEDMACHINE_STATUS;
 
 #define MACHINE_DEFAULT_TIMEOUT_MS INT64_C(300000)
 #define MACHINE_MAX_TIMEOUT_MS INT64_C(86400000)

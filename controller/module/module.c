@@ -16,6 +16,7 @@
     MODULE(VMAFXJOB)                                                                               \
     MODULE(VMAFXNODE)                                                                              \
     MODULE(VMAFXMODELTRAINING)                                                                     \
+    MODULE(SCHEDULEDMACHINE)                                                                       \
     MODULE(PAGE)
 
 #define DECLARE(name) extern const struct module name##_MODULE;

@@ -182,6 +182,11 @@ TEST(extensions_are_off_until_their_flag_turns_them_on)
     ck_assert(settings.is_on[index_of("task")]);
     ck_assert(settings.is_on[index_of("vmafxjob")] && settings.is_on[index_of("vmafxnode")] &&
               settings.is_on[index_of("vmafxmodeltraining")]);
+    ck_assert(!settings.is_on[index_of("scheduledmachine")]);
+    settings = (struct controller_settings){ 0 };
+    expect_parsed("--enable-scheduled-machines");
+    ck_assert(settings.is_on[index_of("scheduledmachine")] &&
+              !settings.is_on[index_of("vmafxjob")]);
 }
 
 static const struct vmafx_flags *vmafx_flags(void)
@@ -303,6 +308,8 @@ static const struct {
       "--vmafx-controller-http-address: must begin with http:// or https://" },
     { "--vmafx-trainer-url trainer/status",
       "--vmafx-trainer-url: must begin with http:// or https://" },
+    { "--enable-scheduled-machines --namespace a",
+      "--enable-scheduled-machines: not together with --namespace" },
     { "--workers ,task=1", "--workers: '' is not KIND=N with N from 1 to 64" },
 };
 

@@ -167,6 +167,8 @@ TEST(manifest_has_the_members_of_the_table)
     const cJSON *crd = parsed_yaml_file(arena, "crds/optional/scheduledmachine.yaml");
     const cJSON *version = json_first(json_path(crd, "spec", "versions", NULL));
 
-    compare(&SCHEDULEDMACHINE_SPEC,
-            json_path(version, "schema", "openAPIV3Schema", "properties", "spec", NULL), "spec");
+    const cJSON *members = json_path(version, "schema", "openAPIV3Schema", "properties", NULL);
+
+    compare(&SCHEDULEDMACHINE_SPEC, json_get(members, "spec"), "spec");
+    compare(&SCHEDULEDMACHINE_STATUS, json_get(members, "status"), "status");
 }

@@ -167,6 +167,12 @@ static int parse_controller(struct arena *arena, int rest_len, char *const *rest
     if (r == 0 && ret->uninstall)
         return error_set(err, ERROR_INVALID,
                          "--uninstall is not for serve: stop it and delete its data directory");
+    for (size_t i = 0; MODULES[i] && r == 0; i++) {
+        if (ret->is_on[i] && str_equal(MODULES[i]->extension, "scheduled-machines"))
+            r = error_set(err, ERROR_INVALID,
+                          "--enable-scheduled-machines is not for serve: it has neither Machines "
+                          "nor Nodes");
+    }
     return r;
 }
 

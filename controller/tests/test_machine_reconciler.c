@@ -1,0 +1,346 @@
+/* Turns of a ScheduledMachine: phases, other owners, another cluster, drain, emergency and deletion. */
+#include "common/api/kinds.h"
+#include "common/base/str.h"
+#include "common/kube/finalizer.h"
+#include "common/kube/kinds.h"
+#include "controller/tests/machine_stage.h"
+
+static void expect(const char *phase, const char *left)
+{
+    ck_assert_str_eq(machine_stage_phase(), phase);
+    ck_assert_str_eq(machine_stage_left(), left);
+    ck_assert_msg(!mstage.broken, "%s", mstage.broken);
+}
+
+static const char *meta_of(const cJSON *object, const char *map, const char *key)
+{
+    return json_string(json_path(object, "metadata", map, key, NULL), "");
+}
+
+static void open_it(void)
+{
+    machine_stage_put(STAGE_ANYTIME, "");
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+}
+
+TEST_GROUP("reconciler", machine_stage_set_up, machine_stage_tear_down);
+
+TEST(open_schedule_makes_three_objects_and_a_closed_one_removes_them)
+{
+    open_it();
+    ck_assert_str_eq(machine_stage_condition("Ready", "status"), "True");
+    ck_assert_str_eq(machine_stage_condition("NodeReachable", "reason"), "NodeFound");
+    ck_assert_str_ne(machine_stage_text("lastScheduledTime"), "");
+    machine_stage_put(STAGE_NEVER, "");
+    machine_stage_run();
+    expect("Inactive", "p0");
+    ck_assert_str_eq(machine_stage_condition("Ready", "status"), "False");
+    ck_assert_uint_eq(mstage.machines, 1);
+}
+
+TEST(machine_at_rest_sends_no_write)
+{
+    open_it();
+    for (int i = 0; i < 5; i++) {
+        struct fake_request *requests;
+        size_t before = fake_api_requests(mstage.api, mstage.arena, &requests);
+
+        ck_assert_int_eq(machine_stage_turn(), 0);
+        size_t after = fake_api_requests(mstage.api, mstage.arena, &requests);
+        for (size_t k = before; k < after; k++)
+            ck_assert_str_eq(requests[k].method, "GET");
+    }
+}
+
+TEST(drain_evicts_and_waits_for_budgets_until_its_timeout)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.eviction = 429;
+    machine_stage_put(STAGE_NEVER, "");
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(machine_stage_turn(), 0);
+    machine_stage_wait_ms(6000);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(machine_stage_turn(), 0);
+        machine_stage_wait_ms(6000);
+    }
+    expect("ShuttingDown", "B I M N p1");
+    ck_assert_str_eq(machine_stage_condition("Draining", "status"), "True");
+    mstage.eviction = 201;
+    machine_stage_run();
+    expect("Inactive", "p0");
+    ck_assert_uint_eq(mstage.evictions, 1);
+}
+
+TEST(budget_that_allows_nothing_does_not_keep_the_machine)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.eviction = 429;
+    machine_stage_put(STAGE_NEVER, "");
+    machine_stage_run();
+    expect("Inactive", "p1");
+    ck_assert_uint_eq(mstage.evictions, 0);
+}
+
+TEST(window_that_opens_again_before_the_drain_uncordons)
+{
+    open_it();
+    machine_stage_put(STAGE_NEVER, "");
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(machine_stage_turn(), 0);
+    ck_assert(json_bool(
+        json_path(machine_stage_get(&KIND_NODE, "node-1"), "spec", "unschedulable", NULL), false));
+    machine_stage_put(STAGE_ANYTIME, "");
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+    ck_assert_ptr_null(
+        json_path(machine_stage_get(&KIND_NODE, "node-1"), "spec", "unschedulable", NULL));
+    ck_assert_uint_eq(mstage.machines, 1);
+}
+
+static const struct kube_kind *const TAKEN[] = { &STAGE_BOOTSTRAP, &STAGE_INFRASTRUCTURE,
+                                                 &KIND_MACHINE };
+
+/* M1: the object has our name and our label, and an owner of our name with another uid. */
+TEST_EACH(object_of_another_owner_is_never_touched, TAKEN)
+{
+    machine_stage_put_foreign(TAKEN[_i]);
+    const cJSON *was = machine_stage_get(TAKEN[_i], "one");
+
+    machine_stage_put(STAGE_ANYTIME, "");
+    for (int i = 0; i < 30; i++) {
+        (void)!machine_stage_turn();
+        machine_stage_wait_ms(40000);
+    }
+    ck_assert_str_eq(machine_stage_phase(), "Error");
+    ck_assert_msg(strstr(machine_stage_text("message"), "NameTaken"), "%s",
+                  machine_stage_text("message"));
+    machine_stage_delete();
+    machine_stage_run();
+    ck_assert_str_eq(machine_stage_phase(), "gone");
+    ck_assert(json_equal(was, machine_stage_get(TAKEN[_i], "one")));
+}
+
+/* M1: it came between the look and the creation. */
+TEST_EACH(object_of_another_owner_that_comes_in_between_is_never_touched, TAKEN)
+{
+    mstage.intruder = TAKEN[_i];
+    machine_stage_put(STAGE_ANYTIME, "");
+    for (int i = 0; i < 10; i++)
+        (void)!machine_stage_turn();
+    ck_assert_str_eq(machine_stage_phase(), "Error");
+    const cJSON *was = machine_stage_get(TAKEN[_i], "one");
+    machine_stage_delete();
+    machine_stage_run();
+    ck_assert_str_eq(machine_stage_phase(), "gone");
+    ck_assert(was && json_equal(was, machine_stage_get(TAKEN[_i], "one")));
+    ck_assert_uint_eq(mstage.machines, TAKEN[_i] == &KIND_MACHINE); /* that of the other owner */
+}
+
+/* M1: another object has the name by the time of the deletion. */
+TEST_EACH(object_that_took_the_place_of_ours_is_not_deleted, TAKEN)
+{
+    if (TAKEN[_i] == &KIND_MACHINE) /* its finalizer keeps the name */
+        return;
+    open_it();
+    mstage.usurper = TAKEN[_i];
+    machine_stage_put(STAGE_NEVER, "");
+    machine_stage_run();
+    ck_assert_str_eq(machine_stage_phase(), "Inactive");
+    ck_assert_ptr_nonnull(machine_stage_get(TAKEN[_i], "one"));
+}
+
+/* M5 */
+TEST(node_of_another_cluster_is_never_touched)
+{
+    mstage.provider_id = "kind://another";
+    machine_stage_put(STAGE_ANYTIME,
+                      ",\"nodeTaints\":[{\"key\":\"ours\",\"effect\":\"NoSchedule\"}]");
+    machine_stage_run();
+    const cJSON *was = machine_stage_get(&KIND_NODE, "node-1");
+    ck_assert_str_eq(machine_stage_condition("NodeReachable", "reason"), "NodeElsewhere");
+    ck_assert_str_eq(machine_stage_condition("NodeTainted", "reason"), "NodeElsewhere");
+    machine_stage_put_pod("a");
+    mstage.still = true;
+    machine_stage_put(STAGE_NEVER, "");
+    for (int i = 0; i < 10; i++) {
+        (void)!machine_stage_turn();
+        machine_stage_wait_ms(2000);
+    }
+    ck_assert(json_equal(was, machine_stage_get(&KIND_NODE, "node-1")));
+    ck_assert_uint_eq(mstage.evictions, 0);
+    ck_assert(kube_is_deleting(machine_stage_get(&KIND_MACHINE, "one")));
+}
+
+TEST(taints_are_applied_and_others_stay)
+{
+    machine_stage_put(STAGE_ANYTIME,
+                      ",\"nodeTaints\":[{\"key\":\"ours\",\"effect\":\"NoSchedule\"}]");
+    machine_stage_run();
+    const cJSON *node = machine_stage_get(&KIND_NODE, "node-1");
+    ck_assert_uint_eq(json_len(json_path(node, "spec", "taints", NULL)), 2);
+    ck_assert_str_eq(machine_stage_condition("NodeTainted", "reason"), "Applied");
+    machine_stage_put(STAGE_ANYTIME, "");
+    machine_stage_run();
+    node = machine_stage_get(&KIND_NODE, "node-1");
+    ck_assert_uint_eq(json_len(json_path(node, "spec", "taints", NULL)), 1);
+    ck_assert_str_eq(meta_of(node, "labels", "a"), "b");
+}
+
+TEST(emergency_deletes_pods_and_stays_away)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.eviction = 429;
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM, "true");
+    machine_stage_run();
+    expect("Disabled", "p0");
+    ck_assert_uint_eq(mstage.evictions, 0);
+    ck_assert_uint_ge(mstage.pods_deleted, 1);
+    machine_stage_wait_ms(86400000);
+    machine_stage_run();
+    expect("Disabled", "p0");
+    ck_assert_uint_eq(mstage.machines, 1);
+}
+
+TEST(node_that_outlives_its_machine_loses_the_annotations)
+{
+    open_it();
+    mstage.keeps_node = true;
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM, "true");
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM_REASON, "gaming");
+    machine_stage_run();
+    expect("Disabled", "N p0");
+    const cJSON *node = machine_stage_get(&KIND_NODE, "node-1");
+    ck_assert_str_eq(meta_of(node, "annotations", NODE_ANNOTATION_RECLAIM), "");
+    ck_assert_str_eq(meta_of(node, "annotations", NODE_ANNOTATION_RECLAIM_REASON), "");
+    ck_assert_str_eq(machine_stage_text("phase"), "Disabled");
+}
+
+/* M2: it would go on against budgets. */
+TEST(deletion_during_a_drain_leaves_the_drain_to_cluster_api)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.eviction = 429;
+    mstage.still = true;
+    machine_stage_put(STAGE_NEVER, "");
+    for (int i = 0; i < 6; i++) {
+        ck_assert_int_eq(machine_stage_turn(), 0);
+        machine_stage_wait_ms(3000);
+    }
+    ck_assert_str_eq(machine_stage_condition("Draining", "status"), "True");
+    machine_stage_delete();
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    const cJSON *left = machine_stage_get(&KIND_MACHINE, "one");
+    ck_assert(kube_is_deleting(left));
+    ck_assert_str_eq(meta_of(left, "annotations", "machine.cluster.x-k8s.io/exclude-node-draining"),
+                     "");
+}
+
+/* A kubelet writes its Node all the time, and most of it wakes nothing: the turn must come again by itself. */
+TEST(node_that_changed_meanwhile_is_a_conflict)
+{
+    open_it();
+    machine_stage_put(STAGE_NEVER, "");
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    mstage.is_late = true;
+    machine_stage_annotate_node("theirs", "b");
+    ck_assert_int_eq(machine_stage_turn(), -ERROR_CONFLICT);
+}
+
+TEST(annotation_other_than_true_is_none)
+{
+    open_it();
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM, "True");
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+}
+
+TEST(kill_switch_asks_no_budget_and_comes_back_when_it_is_off)
+{
+    open_it();
+    machine_stage_put(STAGE_ANYTIME, ",\"killSwitch\":true");
+    machine_stage_run();
+    expect("Terminated", "p0");
+    machine_stage_put(STAGE_ANYTIME, "");
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+}
+
+TEST(refused_creation_is_an_error_and_is_tried_again)
+{
+    mstage.refusal = 403;
+    machine_stage_put(STAGE_ANYTIME, "");
+    for (int i = 0; i < 5; i++)
+        (void)!machine_stage_turn();
+    expect("Error", "p0");
+    ck_assert_str_eq(machine_stage_condition("Ready", "reason"), "MachineCreationFailed");
+    mstage.refusal = 0;
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+}
+
+TEST(schedule_that_cannot_be_read_keeps_what_exists)
+{
+    open_it();
+    machine_stage_put("\"daysOfWeek\":[\"monday\"],\"hoursOfDay\":[\"0-23\"]", "");
+    machine_stage_run();
+    expect("Error", "B I M N p0");
+    machine_stage_put(STAGE_ANYTIME, "");
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+    ck_assert_uint_eq(mstage.machines, 1);
+}
+
+/* M4: after so many turns, in whatever phase it is then. */
+TEST_TIMES(nothing_is_left_after_a_deletion, 12)
+{
+    machine_stage_put(_i < 8 ? STAGE_ANYTIME : STAGE_NEVER, "");
+    for (int i = 0; i < _i; i++)
+        (void)!machine_stage_turn();
+    machine_stage_delete();
+    machine_stage_run();
+    expect("gone", "p0");
+}
+
+static const char *const SPECS[] = { ",\"killSwitch\":true", "" };
+
+TEST_EACH(nothing_is_left_after_a_deletion_in_the_middle_of_a_removal, SPECS)
+{
+    open_it();
+    machine_stage_put(*SPECS[_i] ? STAGE_ANYTIME : STAGE_NEVER, SPECS[_i]);
+    (void)!machine_stage_turn();
+    (void)!machine_stage_turn();
+    machine_stage_delete();
+    machine_stage_run();
+    expect("gone", "p0");
+}
+
+TEST(label_that_was_lost_comes_back)
+{
+    open_it();
+    cJSON *copy = json_copy(machine_stage_get(&KIND_MACHINE, "one"));
+
+    json_remove((cJSON *)(uintptr_t)json_path(copy, "metadata", "labels", NULL), MACHINE_LABEL);
+    fake_api_put(mstage.api, &KIND_MACHINE, copy);
+    json_free(copy);
+    machine_stage_run();
+    ck_assert_str_eq(meta_of(machine_stage_get(&KIND_MACHINE, "one"), "labels", MACHINE_LABEL),
+                     "one");
+    ck_assert_uint_eq(mstage.machines, 1);
+}
+
+TEST(machine_that_somebody_deleted_is_made_again)
+{
+    const struct kube_name name = { "default", "one" };
+
+    open_it();
+    fake_api_delete(mstage.api, &KIND_MACHINE, &name);
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+    ck_assert_uint_eq(mstage.machines, 2);
+}
