@@ -10,7 +10,7 @@ readonly CERTIFICATE=propeller-webhook-cert
 readonly PRUNED=(mutatingwebhookconfigurations validatingwebhookconfigurations clusterrolebindings clusterroles
     deployments services networkpolicies poddisruptionbudgets serviceaccounts)
 # Rights that an overlay has in all namespaces or in single ones; rbac/job-result-secrets is applied beside it.
-readonly RIGHTS='^propeller-(caches|[a-z]*-controller|vmafx-[a-z]*)$'
+readonly RIGHTS='^propeller-(caches|[a-z]*-controller|(vmafx|scheduledmachine)-[a-z]*)$'
 
 deployments() { documents '^Deployment ' | sed -n 's/^  name: //p'; }
 

@@ -39,7 +39,7 @@ done
 
 documented() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --rights "$ROOT/docs/explanation/security.md"; }
 build_overlay uninstall uninstall
-as_json "$PART/uninstall.yaml" | jq -s '{ items: map(.items[]) }' "$PART/vmafx.json" - >"$PART/all.json"
+as_json "$PART/uninstall.yaml" | jq -s '{ items: map(.items[]) }' "$PART/vmafx.json" "$PART/scheduled-machines.json" - >"$PART/all.json"
 found=$(documented <"$PART/all.json") || fail "the rights in docs/explanation/security.md: $found"
 
 kinds() { jq -r '.items[].kind' "$PART/$1.json" | sort | uniq -c | sort -rn | tr -s ' \n' ' '; }

@@ -21,6 +21,7 @@ import sys
 
 GROUP = "propeller.propeller.abstractmachines.fr"
 VMAFX = "vmafx.dev"
+MACHINES = "5spot.finos.org"
 READS = {"get", "list", "watch"}
 
 # Who alone changes what: (API group, resource) -> ServiceAccount.
@@ -36,6 +37,12 @@ OWNERS = {
     (VMAFX, "vmafxjobs/status"): "vmafxjob-controller",
     (VMAFX, "vmafxnodes/status"): "vmafxnode-controller",
     (VMAFX, "vmafxmodeltrainings/status"): "vmafxmodeltraining-controller",
+    (MACHINES, "scheduledmachines"): "scheduledmachine-controller",
+    (MACHINES, "scheduledmachines/status"): "scheduledmachine-controller",
+    ("cluster.x-k8s.io", "machines"): "scheduledmachine-controller",
+    ("", "nodes"): "scheduledmachine-controller",
+    ("", "pods"): "scheduledmachine-controller",
+    ("", "pods/eviction"): "scheduledmachine-controller",
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "certificate-controller",
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): "certificate-controller",
     ("batch", "jobs"): "task-controller",
@@ -52,7 +59,7 @@ SHARED = {
     ("apps", "statefulsets"): {"proplet-controller"},
     ("events.k8s.io", "events"): {"task-controller", "proplet-controller", "checkpoint-controller", "propellerjob-controller",
                                  "federatedjob-controller", "traininground-controller", "vmafxjob-controller",
-                                 "vmafxnode-controller", "vmafxmodeltraining-controller"},
+                                 "vmafxnode-controller", "vmafxmodeltraining-controller", "scheduledmachine-controller"},
 }
 
 # Rights that a complete run does not use: "account group/resource verb" -> why they are granted.
@@ -95,6 +102,10 @@ EXPECTED_UNUSED = {
         "a series: the same event of the same node twice in ten minutes, which no case provokes",
     "vmafxmodeltraining-controller events.k8s.io/events patch":
         "a series: the same event of the same training twice in ten minutes, which no case provokes",
+    "scheduledmachine-controller events.k8s.io/events patch":
+        "a series: the same event of the same machine twice in ten minutes, which no case provokes",
+    "scheduledmachine-controller 5spot.finos.org/scheduledmachines/finalizers update":
+        "no request: the API server asks for it when a Machine is made with blockOwnerDeletion",
     "propellerjob-controller propeller.propeller.abstractmachines.fr/tasks get":
         "a Task is there that the cache does not know: a reply was lost, or the process died",
 }

@@ -89,6 +89,10 @@ priorityClassName: {{ . | quote }}
 {{- if .Values.rbac.namespaces }}{{ fail "vmafx.enabled: has rights in all namespaces, and rbac.namespaces names some" }}{{ end -}}
 {{- $_ := set $flags "enable-vmafx" "true" -}}
 {{- end -}}
+{{- if .Values.scheduledMachines.enabled -}}
+{{- if .Values.rbac.namespaces }}{{ fail "scheduledMachines.enabled: has rights in all namespaces, and rbac.namespaces names some" }}{{ end -}}
+{{- $_ := set $flags "enable-scheduled-machines" "true" -}}
+{{- end -}}
 {{- if .Values.rbac.namespaces -}}
 {{- $_ := set $flags "namespace" (join "," .Values.rbac.namespaces) -}}
 {{- end -}}
