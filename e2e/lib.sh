@@ -37,6 +37,8 @@ source "$HERE/lib/workloads.sh"
 source "$HERE/lib/kubelet.sh"
 # shellcheck source=e2e/lib/federated.sh
 source "$HERE/lib/federated.sh"
+# shellcheck source=e2e/lib/machines.sh
+source "$HERE/lib/machines.sh"
 # shellcheck source=e2e/lib/vmafx.sh
 source "$HERE/lib/vmafx.sh"
 # shellcheck source=e2e/lib/s3.sh

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Objects of other owners under the name of ours, and a Node of another cluster under the name of ours, are never
+# changed. Without the flag nothing is asked for. The case speaks for the manager of Cluster API.
+set -euo pipefail
+# shellcheck source=e2e/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+case_begin
+
+case_needs_own_cluster
+case_needs_kubernetes "applies CRDs of another project"
+
+others() { # others VERSION
+    machines_install "$1"
+    jq -n '{apiVersion: "bootstrap.cluster.x-k8s.io/v1beta1", kind: "K0sWorkerConfig", metadata: {name: "taken",
+        labels: {"5spot.finos.org/scheduled-machine": "taken"}}}' | kn create -f - >/dev/null
+    before=$(kn get k0sworkerconfig taken -o jsonpath='{.metadata.resourceVersion}')
+    machine_put taken "$MACHINE_ANYTIME"
+    wait_phase taken Error
+    expect_match "message" 'NameTaken' "$(machine_says taken .status.message)"
+    expect_eq "objects" k0sworkerconfig "$(machine_left taken)"
+    kn delete sm taken --timeout=60s >/dev/null
+    expect_eq "version of the other owner's" "$before" "$(kn get k0sworkerconfig taken -o jsonpath='{.metadata.resourceVersion}')"
+    kn delete k0sworkerconfig taken >/dev/null
+
+    # ---- a Node of the same name in another cluster ----
+    machine_put far "$MACHINE_ANYTIME" '{"nodeTaints": [{"key": "ours", "effect": "NoSchedule"}]}'
+    wait_phase far Active
+    manager_runs far test://another
+    wait_machine far '.status.conditions[] | select(.type == "NodeReachable").reason' NodeElsewhere
+    k annotate node "$NS-far" 5spot.finos.org/reclaim-requested=true >/dev/null
+    before=$(k get node "$NS-far" -o json | jq -cS '[.spec, .metadata.annotations, .metadata.labels]')
+    machine_put far "$MACHINE_NEVER"
+    wait_for 60 "Machine far to be deleted" is_going far
+    expect_eq "the Node" "$before" "$(k get node "$NS-far" -o json | jq -cS '[.spec, .metadata.annotations, .metadata.labels]')"
+    manager_lets_go far
+    wait_phase far Inactive
+    kn delete sm far --timeout=60s >/dev/null
+}
+
+broker_prepare device-1
+broker_start
+controller_prepare
+PLAIN_OPTIONS=("${CONTROLLER_OPTIONS[@]}")
+CONTROLLER_OPTIONS+=(--enable-scheduled-machines)
+controller_start
+others v1.10.9
+machines_uninstall
+others v1.12.4
+
+# ---- no flag ----
+
+crash controller
+CONTROLLER_OPTIONS=("${PLAIN_OPTIONS[@]}" --namespace "$NS")
+since=$(date -u +%Y-%m-%dT%H:%M:%S.%6NZ)
+controller_start
+machine_put one "$MACHINE_ANYTIME"
+device_start device-1 --identity device-1
+add_proplet worker device-1
+add_task sum "$ADDITION" '[10, 32]'
+wait_task sum completed 60
+expect_eq "lines of readyz about machines" 0 "$(readyz | grep -c scheduled-machines || true)"
+expect_eq "requests of part B without the flag" 0 \
+    "$(jq -r --arg since "$since" 'select(.requestReceivedTimestamp > $since)
+        | select(.objectRef.apiGroup == "5spot.finos.org" or .objectRef.apiGroup == "cluster.x-k8s.io" or .objectRef.resource == "nodes")
+        | select(.user.username | test("propeller|scheduledmachine-controller")) | .requestURI' "$CLUSTER/audit.log" | wc -l)"
+expect_eq "phase without the flag" null "$(machine_says one .status.phase)"
+kn delete sm one >/dev/null
+machines_uninstall
