@@ -104,6 +104,30 @@ EXPECTED_UNUSED = {
         "a series: the same event of the same training twice in ten minutes, which no case provokes",
     "scheduledmachine-controller events.k8s.io/events patch":
         "a series: the same event of the same machine twice in ten minutes, which no case provokes",
+    "scheduledmachine-controller bootstrap.cluster.x-k8s.io/* get":
+        "a right of any kind, which the log names by the kind",
+    "scheduledmachine-controller bootstrap.cluster.x-k8s.io/* create":
+        "a right of any kind, which the log names by the kind",
+    "scheduledmachine-controller bootstrap.cluster.x-k8s.io/* delete":
+        "a right of any kind, which the log names by the kind",
+    "scheduledmachine-controller infrastructure.cluster.x-k8s.io/* get":
+        "a right of any kind, which the log names by the kind",
+    "scheduledmachine-controller infrastructure.cluster.x-k8s.io/* create":
+        "a right of any kind, which the log names by the kind",
+    "scheduledmachine-controller infrastructure.cluster.x-k8s.io/* delete":
+        "a right of any kind, which the log names by the kind",
+    "scheduledmachine-controller k0smotron.io/k0sworkerconfigs get":
+        "a provider that no case has",
+    "scheduledmachine-controller k0smotron.io/k0sworkerconfigs create":
+        "a provider that no case has",
+    "scheduledmachine-controller k0smotron.io/k0sworkerconfigs delete":
+        "a provider that no case has",
+    "scheduledmachine-controller k0smotron.io/remotemachines get":
+        "a provider that no case has",
+    "scheduledmachine-controller k0smotron.io/remotemachines create":
+        "a provider that no case has",
+    "scheduledmachine-controller k0smotron.io/remotemachines delete":
+        "a provider that no case has",
     "scheduledmachine-controller 5spot.finos.org/scheduledmachines/finalizers update":
         "no request: the API server asks for it when a Machine is made with blockOwnerDeletion",
     "propellerjob-controller propeller.propeller.abstractmachines.fr/tasks get":
