@@ -14,6 +14,16 @@ static const char *phase_name(enum machine_phase phase)
     return phase == MACHINE_NEW ? "New" : MACHINE_PHASE_NAMES[phase];
 }
 
+/* Of the person or the agent that annotated the Node; NULL: none. */
+static const char *reclaim_reason(const struct machine_turn *turn, const struct event *event)
+{
+    const cJSON *annotations = json_path(turn->node, "metadata", "annotations", NULL);
+
+    return event == &MACHINE_EVENT_EMERGENCY
+               ? json_string(json_get(annotations, NODE_ANNOTATION_RECLAIM_REASON), NULL)
+               : NULL;
+}
+
 static void tell(struct machine_turn *turn, const struct machine_plan *plan)
 {
     static struct metric kills = { .type = METRIC_COUNTER,
@@ -23,6 +33,10 @@ static void tell(struct machine_turn *turn, const struct machine_plan *plan)
         arena_printf(turn->rc->arena, "%s -> %s: %.900s", phase_name(turn->observed.phase),
                      phase_name(plan->phase), plan->event->note);
 
+    const char *reason = reclaim_reason(turn, plan->event);
+
+    if (reason)
+        note = arena_printf(turn->rc->arena, "%s; reason: %.256s", note, reason);
     if (plan->event == &MACHINE_EVENT_KILL_SWITCH)
         metric_add(&kills, 1, NULL);
     log_info("phase of a machine", "uid", turn->object->uid, "phase", phase_name(plan->phase),
