@@ -9,6 +9,7 @@
 #   node   what E2E_CLUSTER=local needs beside that
 #   kind   what E2E_CLUSTER=kind needs beside that
 #   kubectl  Debian's, for case 95
+#   cluster-api  the CRDs of Machines, from the Go module of Cluster API
 #   promtool  Debian's, for the alerts
 #   helm, helm4   for the chart
 #   docs   the Python environment of `make docs`
@@ -135,8 +136,8 @@ packages_of() {
             command -v npm >/dev/null || echo npm
             ;;
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
-        control-plane | kubectl | go) ;;
-        *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, promtool," \
+        control-plane | cluster-api | kubectl | go) ;;
+        *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, cluster-api, promtool," \
             "dashboards, vmafx, page, docs, examples, go, helm, helm4 or all" ;;
         esac
     done
@@ -270,6 +271,23 @@ make_program() { # make_program NAME WHICH
     mv "$CONTROL_PLANE_BIN/.$1.new" "$CONTROL_PLANE_BIN/$1"
 }
 
+# ---- Cluster API ----
+
+machine_crds() {
+    local version
+    for version in "${CLUSTER_API_VERSIONS[@]}"; do
+        [[ -s $CACHE/machines-$version.yaml ]] || alone "machines-$version" fetch_machine_crd "$version"
+    done
+}
+fetch_machine_crd() {
+    local go_folder folder
+    go_folder=$(find_go)
+    folder=$(cd / && PATH=$go_folder:$PATH GOTOOLCHAIN=local GOWORK=off GOFLAGS='' go mod download -json \
+        "sigs.k8s.io/cluster-api@$1" | sed -n 's/^.*"Dir": "\(.*\)".*$/\1/p')
+    cp "$folder/config/crd/bases/cluster.x-k8s.io_machines.yaml" "$CACHE/machines-$1.new"
+    mv "$CACHE/machines-$1.new" "$CACHE/machines-$1.yaml"
+}
+
 main() {
     local part only="" packages
     local -a wanted
@@ -293,6 +311,7 @@ main() {
         device) python_environment ;;
         control-plane) control_plane "${CONTROL_PLANE_PROGRAMS[@]}" ;;
         node) control_plane "${NODE_PROGRAMS[@]}" ;;
+        cluster-api) machine_crds ;;
         kubectl) debian_program "$DEBIAN_KUBECTL" kubernetes-client ;;
         promtool) debian_program "$PROMTOOL" prometheus ;;
         dashboards) python_environment "$DASHBOARDS_HOME" "$DASHBOARDS_REQUIREMENTS" ;;

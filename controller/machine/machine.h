@@ -56,6 +56,7 @@ void machine_note_success(struct machine_note *note);
 struct machine_deps {
     struct informer *objects, *machines, *nodes;
     const struct machine_flags *flags;
+    const char *ns; /* of the ConfigMaps of reclaim agents */
     struct machine_discovery *discovery;
     struct machine_notes *notes;
 };
@@ -106,6 +107,13 @@ int machine_drain(struct machine_turn *turn, const struct machine_plan *plan,
                   struct error *err) MUST_CHECK;
 /* Deletes the pods of the Node that count, with a short grace and without asking budgets. */
 int machine_clear_pods(struct machine_turn *turn, struct error *err) MUST_CHECK;
+/* operations NULL: nothing is to be done. */
+int machine_patch_node(struct machine_turn *turn, const cJSON *operations,
+                       struct error *err) MUST_CHECK;
+/* Gives the Node its reclaim agent, or takes it away (machine_agent.c). Needs turn->node. *ret_patch, unless NULL, is
+ * the patch of the Node that was sent; it stays NULL if none was. */
+int machine_keep_agent(struct machine_turn *turn, bool wanted, const cJSON **ret_patch,
+                       struct error *err) MUST_CHECK;
 /* Sends the status if it differs from the one that was read. */
 int machine_status_write(struct machine_turn *turn, const struct machine_plan *plan,
                          struct error *err) MUST_CHECK;

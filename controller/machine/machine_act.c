@@ -21,9 +21,9 @@ bool machine_is_refusal(int r)
     return r == -ERROR_FORBIDDEN || r == -ERROR_INVALID || r == -ERROR_NOT_FOUND;
 }
 
-static void refuse(struct machine_turn *turn, const char *reason, const char *message)
+static void refuse(struct machine_turn *turn, enum reason reason, const char *message)
 {
-    turn->refusal_reason = reason;
+    turn->refusal_reason = reason_text(reason);
     turn->refusal = message;
 }
 
@@ -31,7 +31,7 @@ static void refuse(struct machine_turn *turn, const char *reason, const char *me
 
 static void refuse_name(struct machine_turn *turn, const struct kube_kind *kind)
 {
-    refuse(turn, reason_text(REASON_NAME_TAKEN),
+    refuse(turn, REASON_NAME_TAKEN,
            arena_printf(turn->rc->arena, "NameTaken: %s '%s' belongs to another owner", kind->kind,
                         turn->rc->name.name));
 }
@@ -60,7 +60,8 @@ static int create(struct machine_turn *turn, struct machine_object *object, cons
         return 1;
     }
     if (machine_is_refusal(r)) {
-        refuse(turn, "MachineCreationFailed", arena_strdup(turn->rc->arena, failure.message));
+        refuse(turn, REASON_MACHINE_CREATION_FAILED,
+               arena_strdup(turn->rc->arena, failure.message));
         return 0;
     }
     *err = failure;
@@ -73,7 +74,7 @@ static int create_part(struct machine_turn *turn, size_t index, const struct mac
     struct machine_object *object = &turn->parts[index];
 
     if (!object->kind) {
-        refuse(turn, "MachineCreationFailed",
+        refuse(turn, REASON_MACHINE_CREATION_FAILED,
                arena_printf(turn->rc->arena, "the API server does not have the kind %s of %s",
                             part->kind, part->api_version));
         return 0;
@@ -84,11 +85,9 @@ static int create_part(struct machine_turn *turn, size_t index, const struct mac
 
 static void tell_reserved(struct machine_turn *turn, const char *keys)
 {
-    static const struct event reserved = { EVENT_WARNING, "ReservedKeys",
-                                           "reserved keys of machineTemplate were omitted" };
-
-    events_emit_note(turn->rc->events, &KIND_SCHEDULEDMACHINE, turn->object, &reserved,
-                     arena_printf(turn->rc->arena, "%s: %.512s", reserved.note, keys));
+    events_emit_note(
+        turn->rc->events, &KIND_SCHEDULEDMACHINE, turn->object, &MACHINE_EVENT_RESERVED_KEYS,
+        arena_printf(turn->rc->arena, "%s: %.512s", MACHINE_EVENT_RESERVED_KEYS.note, keys));
 }
 
 static int create_machine(struct machine_turn *turn, struct error *err)
@@ -98,7 +97,7 @@ static int create_machine(struct machine_turn *turn, struct error *err)
     bool is_new = machine->presence == MACHINE_ABSENT;
 
     if (!machine->kind) {
-        refuse(turn, "MachineCreationFailed",
+        refuse(turn, REASON_MACHINE_CREATION_FAILED,
                "the API server does not have Machines of Cluster API");
         return 0;
     }
@@ -125,7 +124,7 @@ static int act_create(struct machine_turn *turn, struct error *err)
         return 0;
     }
     if (problem) {
-        refuse(turn, "MachineCreationFailed", problem);
+        refuse(turn, REASON_MACHINE_CREATION_FAILED, problem);
         return 0;
     }
     int r = create_part(turn, PART_BOOTSTRAP, turn->spec.bootstrap, err);
@@ -159,8 +158,7 @@ static int patch_machine(struct machine_turn *turn, const char *map, const char 
     return r;
 }
 
-/* operations NULL: nothing is to be done. */
-static int patch_node(struct machine_turn *turn, const cJSON *operations, struct error *err)
+int machine_patch_node(struct machine_turn *turn, const cJSON *operations, struct error *err)
 {
     cJSON *reply = NULL;
     struct kube_name name;
@@ -178,12 +176,21 @@ static int patch_node(struct machine_turn *turn, const cJSON *operations, struct
     return r;
 }
 
-static void say_tainted(struct machine_turn *turn, enum condition_status status, const char *reason,
-                        const char *message)
+static void say_tainted(struct machine_turn *turn, enum reason reason, const char *message)
 {
-    const struct condition condition = { "NodeTainted", status, reason, message, 0 };
+    enum condition_status status = reason == REASON_NO_NODE ? CONDITION_UNKNOWN : CONDITION_FALSE;
+    const struct condition condition = { "NodeTainted", status, reason_text(reason),
+                                         reason_message(reason, false, message), 0 };
 
     (void)condition_set(turn->conditions, &condition, turn->observed.now_us);
+}
+
+static void say_applied(struct machine_turn *turn)
+{
+    static const struct condition applied = { "NodeTainted", CONDITION_TRUE, "Applied",
+                                              "the Node has the taints of the spec", 0 };
+
+    (void)condition_set(turn->conditions, &applied, turn->observed.now_us);
 }
 
 static int keep_taints(struct machine_turn *turn, struct error *err)
@@ -194,13 +201,13 @@ static int keep_taints(struct machine_turn *turn, struct error *err)
     const char *problem = taints_problem(arena, &wanted);
 
     if (problem)
-        say_tainted(turn, CONDITION_FALSE, "InvalidTaints", problem);
+        say_tainted(turn, REASON_BAD_TAINTS, problem);
     else if (turn->where == MACHINE_NODE_ELSEWHERE)
-        say_tainted(turn, CONDITION_FALSE, "NodeElsewhere", "the Node is in another cluster");
+        say_tainted(turn, REASON_NODE_ELSEWHERE, NULL);
     else if (!turn->node)
-        say_tainted(turn, CONDITION_UNKNOWN, "NoNodeYet", "the Machine has no Node yet");
+        say_tainted(turn, REASON_NO_NODE, NULL);
     else if (!node_is_ready(turn->node))
-        say_tainted(turn, CONDITION_FALSE, "NodeNotReady", "the Node is not ready");
+        say_tainted(turn, REASON_NODE_NOT_READY, NULL);
     if (problem || !turn->node || !node_is_ready(turn->node))
         return 0;
 
@@ -211,16 +218,32 @@ static int keep_taints(struct machine_turn *turn, struct error *err)
     const struct taint_plan plan =
         taint_plan(arena, json_path(turn->node, "spec", "taints", NULL), &wanted, &applied);
     if (plan.conflicts) {
-        say_tainted(turn, CONDITION_FALSE, "TaintOwnershipConflict",
+        say_tainted(turn, REASON_TAINT_CONFLICT,
                     arena_printf(arena, "others hold %.512s", plan.conflicts));
         return 0;
     }
-    int r = patch_node(turn, node_set_taints(arena, turn->node, &plan), err);
+    int r = machine_patch_node(turn, node_set_taints(arena, turn->node, &plan), err);
     if (r < 0)
         return r;
     turn->is.applied_node_taints =
         (struct json_objects){ (void *)(uintptr_t)plan.applied.items, plan.applied.len };
-    say_tainted(turn, CONDITION_TRUE, "Applied", "the Node has the taints of the spec");
+    say_applied(turn);
+    return 0;
+}
+
+/* A patch of the Node makes another version of it, which the next turn has. */
+static int keep_node(struct machine_turn *turn, struct error *err)
+{
+    const cJSON *patch = turn->node ? node_uncordon(turn->rc->arena, turn->node) : NULL;
+    int r = patch ? machine_patch_node(turn, patch, err) : 0;
+
+    if (r == 0 && turn->node && !patch)
+        r = machine_keep_agent(turn, turn->spec.kill_if_commands.len > 0, &patch, err);
+    if (r < 0)
+        return r;
+    if (!patch)
+        return keep_taints(turn, err);
+    reconcile_again_after(turn->rc, 0);
     return 0;
 }
 
@@ -233,15 +256,7 @@ static int act_keep(struct machine_turn *turn, struct error *err)
     if (!label)
         r = patch_machine(turn, "labels", MACHINE_LABEL,
                           label_value(turn->rc->arena, turn->rc->name.name), err);
-    if (r == 0 && turn->node) {
-        const cJSON *uncordon = node_uncordon(turn->rc->arena, turn->node);
-
-        if (uncordon) { /* its reply is another version, which the next turn has */
-            reconcile_again_after(turn->rc, 0);
-            return patch_node(turn, uncordon, err);
-        }
-    }
-    return r < 0 ? r : keep_taints(turn, err);
+    return r < 0 ? r : keep_node(turn, err);
 }
 
 /* --- removal ----------------------------------------------------------------------------------- */
@@ -258,7 +273,8 @@ static int delete_object(struct machine_turn *turn, const struct machine_object 
         return 0;
     }
     if (r == -ERROR_FORBIDDEN || r == -ERROR_INVALID) {
-        refuse(turn, "MachineDeletionFailed", arena_strdup(turn->rc->arena, failure.message));
+        refuse(turn, REASON_MACHINE_DELETION_FAILED,
+               arena_strdup(turn->rc->arena, failure.message));
         return 0;
     }
     *err = failure;
@@ -274,8 +290,6 @@ static bool has_drained(const struct machine_turn *turn)
 
 static void end_drain(struct machine_turn *turn)
 {
-    static const struct event timed_out = { EVENT_WARNING, "NodeDrainTimedOut",
-                                            "pods are left on the Node" };
     static struct metric drains = { .type = METRIC_COUNTER,
                                     .name = "fivespot_node_drains_total",
                                     .help = "Number of drains that ended, by result.",
@@ -287,8 +301,9 @@ static void end_drain(struct machine_turn *turn)
     if (!turn->pods_len)
         return;
     const struct drain_plan left = drain_plan(turn->rc->arena, turn->pods, turn->pods_len, 0, 0);
-    events_emit_note(turn->rc->events, &KIND_SCHEDULEDMACHINE, turn->object, &timed_out,
-                     arena_printf(turn->rc->arena, "%s: %.900s", timed_out.note, left.left));
+    events_emit_note(
+        turn->rc->events, &KIND_SCHEDULEDMACHINE, turn->object, &MACHINE_EVENT_DRAIN_TIMED_OUT,
+        arena_printf(turn->rc->arena, "%s: %.900s", MACHINE_EVENT_DRAIN_TIMED_OUT.note, left.left));
 }
 
 /* Its provider needs the infrastructure object until the Machine is gone. If another client deletes
@@ -321,10 +336,14 @@ static int act_remove(struct machine_turn *turn, bool now, struct error *err)
         reconcile_again_after(turn->rc, (turn->note->retry_us - turn->observed.now_us) / 1000);
         return 0;
     }
+    if (turn->node)
+        r = machine_keep_agent(turn, false, NULL, err);
+    if (r < 0)
+        return r;
     if (turn->machine.presence == MACHINE_PRESENT || turn->machine.presence == MACHINE_GOING) {
         if (turn->machine.kind)
             return remove_machine(turn, now, err);
-        refuse(turn, "MachineDeletionFailed",
+        refuse(turn, REASON_MACHINE_DELETION_FAILED,
                "the API server does not have Machines of Cluster API");
         return 0;
     }
@@ -368,7 +387,8 @@ static int act_add_finalizer(struct machine_turn *turn, struct error *err)
 
 static int act_clear_pods(struct machine_turn *turn, struct error *err)
 {
-    int r = patch_node(turn, turn->node ? node_cordon(turn->rc->arena, turn->node) : NULL, err);
+    int r =
+        machine_patch_node(turn, turn->node ? node_cordon(turn->rc->arena, turn->node) : NULL, err);
 
     return r < 0 && r != -ERROR_FORBIDDEN ? r : machine_clear_pods(turn, err);
 }
@@ -391,7 +411,7 @@ int machine_act(struct machine_turn *turn, const struct machine_plan *plan, stru
     case MACHINE_ACT_KEEP:
         return act_keep(turn, err);
     case MACHINE_ACT_CORDON:
-        return patch_node(turn, turn->node ? node_cordon(arena, turn->node) : NULL, err);
+        return machine_patch_node(turn, turn->node ? node_cordon(arena, turn->node) : NULL, err);
     case MACHINE_ACT_DRAIN:
         return machine_drain(turn, plan, err);
     case MACHINE_ACT_REMOVE:
@@ -403,7 +423,8 @@ int machine_act(struct machine_turn *turn, const struct machine_plan *plan, stru
     case MACHINE_ACT_CLEAR_PODS:
         return act_clear_pods(turn, err);
     case MACHINE_ACT_CLEAR_NODE:
-        return patch_node(turn, turn->node ? node_clear_reclaim(arena, turn->node) : NULL, err);
+        return machine_patch_node(turn, turn->node ? node_clear_reclaim(arena, turn->node) : NULL,
+                                  err);
     }
     return 0;
 }

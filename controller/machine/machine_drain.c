@@ -1,6 +1,7 @@
 /* Evicts the pods of a Node, or deletes them in an emergency. */
 #include <stdlib.h>
 
+#include "common/api/reasons.h"
 #include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
@@ -72,7 +73,7 @@ int machine_drain(struct machine_turn *turn, const struct machine_plan *plan, st
     for (size_t i = 0; i < drain.evict_len && r == 0; i++)
         r = evict(turn, drain.evict[i], now_ms, err);
     if (turn->refusal)
-        turn->refusal_reason = "NodeDrainFailed";
+        turn->refusal_reason = reason_text(REASON_DRAIN_FAILED);
     if (drain.again_ms)
         reconcile_again_after(turn->rc, drain.again_ms - now_ms);
     return r;

@@ -3,6 +3,7 @@
 
 #include "common/api/kinds.h"
 #include "common/base/str.h"
+#include "common/base/version.h"
 #include "common/kube/conditions.h"
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
@@ -200,6 +201,11 @@ static void report(const size_t *counts)
 
 static const struct module_census CENSUS = { class_of, MACHINE_PHASES, report, phase_of };
 
+static struct metric SERVED = { .type = METRIC_GAUGE,
+                                .name = PRODUCT_METRICS "scheduled_machines_served",
+                                .help = "1 while ScheduledMachines, Machines and Nodes can be "
+                                        "watched, else 0." };
+
 /* --- the module -------------------------------------------------------------------------------- */
 
 static int create(struct module_host *host, void **ret, struct error *err UNUSED)
@@ -209,6 +215,7 @@ static int create(struct module_host *host, void **ret, struct error *err UNUSED
     *deps = (struct machine_deps){ .objects = module_host_informer(host, &KIND_SCHEDULEDMACHINE),
                                    .machines = module_host_informer(host, &KIND_MACHINE),
                                    .nodes = module_host_informer(host, &KIND_NODE),
+                                   .ns = host->ns,
                                    .flags = module_host_flags(host, &SCHEDULEDMACHINE_MODULE),
                                    .discovery = machine_discovery_create(host->clock),
                                    .notes = machine_notes_create() };
@@ -233,6 +240,7 @@ const struct module SCHEDULEDMACHINE_MODULE = {
     .caches = CACHES,
     .sources = SOURCES,
     .census = &CENSUS,
+    .served = &SERVED,
     .create = create,
     .reconcile = machine_reconcile,
     .destroy = destroy,

@@ -118,6 +118,26 @@ const cJSON *node_set_taints(struct arena *arena, const cJSON *node, const struc
     return json_patch_operations(patch);
 }
 
+bool node_has_agent(const cJSON *node)
+{
+    return json_path(node, "metadata", "labels", NODE_LABEL_AGENT, NULL) != NULL;
+}
+
+const cJSON *node_set_agent(struct arena *arena, const cJSON *node, bool wanted)
+{
+    struct json_patch *patch = begin(arena, node);
+    const char *pointer =
+        arena_printf(arena, "/metadata/labels/%s", json_pointer_escape(arena, NODE_LABEL_AGENT));
+
+    if (wanted == node_has_agent(node))
+        return NULL;
+    if (wanted)
+        json_patch_set(patch, pointer, cJSON_CreateString("enabled"));
+    else
+        json_patch_remove(patch, pointer);
+    return json_patch_operations(patch);
+}
+
 /* --- the reclaim agent ------------------------------------------------------------------------ */
 
 /* The escape sequences of JSON are also those of a basic string of TOML, but for the one of DEL, which JSON does not

@@ -12,6 +12,7 @@
 #define NODE_ANNOTATION_TAINTS SCHEDULEDMACHINE_GROUP "/applied-taints"
 #define NODE_ANNOTATION_RECLAIM SCHEDULEDMACHINE_GROUP "/reclaim-requested"
 #define NODE_ANNOTATION_RECLAIM_REASON SCHEDULEDMACHINE_GROUP "/reclaim-reason"
+#define NODE_LABEL_AGENT SCHEDULEDMACHINE_GROUP "/reclaim-agent"
 #define NODE_ANNOTATION_RECLAIM_AT SCHEDULEDMACHINE_GROUP "/reclaim-requested-at"
 
 enum machine_node {
@@ -35,5 +36,7 @@ const cJSON *node_clear_reclaim(struct arena *arena, const cJSON *node);
 /* Both the taints and the annotation, so that no taint is ever there without its owner. */
 const cJSON *node_set_taints(struct arena *arena, const cJSON *node, const struct taint_plan *plan);
 
+bool node_has_agent(const cJSON *node); /* the label that calls a reclaim agent */
+const cJSON *node_set_agent(struct arena *arena, const cJSON *node, bool wanted);
 /* Returns the reclaim.toml of a reclaim agent for these commands. */
 const char *node_reclaim_config(struct arena *arena, const struct str_list *commands);

@@ -46,8 +46,6 @@ static void tell(struct machine_turn *turn, const struct machine_plan *plan)
 
 static void tell_late(struct machine_turn *turn)
 {
-    static const struct event late = { EVENT_WARNING, "FinalizerCleanupTimedOut",
-                                       "objects of it are left 10 minutes after its deletion" };
     static struct metric timeouts = { .type = METRIC_COUNTER,
                                       .name = "fivespot_finalizer_cleanup_timeouts_total",
                                       .help = "Number of deletions that took over 10 minutes." };
@@ -56,7 +54,7 @@ static void tell_late(struct machine_turn *turn)
         return;
     turn->note->told_late = true;
     metric_add(&timeouts, 1, NULL);
-    events_emit(turn->rc->events, &KIND_SCHEDULEDMACHINE, turn->object, &late);
+    events_emit(turn->rc->events, &KIND_SCHEDULEDMACHINE, turn->object, &MACHINE_EVENT_LATE);
 }
 
 static void come_again(const struct machine_turn *turn, const struct machine_plan *plan)

@@ -1,5 +1,6 @@
 /* Says in the status what was observed and planned. */
 #include "common/api/kinds.h"
+#include "common/api/reasons.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/guarded_patch.h"
@@ -68,16 +69,23 @@ static void say(struct machine_turn *turn, const char *type, enum condition_stat
     (void)condition_set(turn->conditions, &condition, turn->observed.now_us);
 }
 
+/* Of a condition that is not True: without a message it has the meaning of the reason. */
+static void say_not(struct machine_turn *turn, const char *type, enum condition_status status,
+                    enum reason reason, const char *message)
+{
+    say(turn, type, status, reason_text(reason), reason_message(reason, false, message));
+}
+
 static void say_scheduled(struct machine_turn *turn)
 {
     if (turn->times.problem)
-        say(turn, "Scheduled", CONDITION_FALSE, "InvalidSchedule", turn->times.problem);
+        say_not(turn, "Scheduled", CONDITION_FALSE, REASON_BAD_SCHEDULE, turn->times.problem);
     else if (!turn->times.enabled)
-        say(turn, "Scheduled", CONDITION_FALSE, "ScheduleDisabled", "schedule.enabled is false");
+        say_not(turn, "Scheduled", CONDITION_FALSE, REASON_SCHEDULE_DISABLED, NULL);
     else if (turn->observed.window.inside)
         say(turn, "Scheduled", CONDITION_TRUE, "ScheduleActive", "the schedule is open");
     else
-        say(turn, "Scheduled", CONDITION_FALSE, "OutsideSchedule", "the schedule is closed");
+        say_not(turn, "Scheduled", CONDITION_FALSE, REASON_OUTSIDE_SCHEDULE, NULL);
 }
 
 static void say_machine_ready(struct machine_turn *turn)
@@ -89,7 +97,7 @@ static void say_machine_ready(struct machine_turn *turn)
     enum condition_status is = CONDITION_UNKNOWN;
 
     if (turn->machine.presence != MACHINE_PRESENT && turn->machine.presence != MACHINE_GOING) {
-        say(turn, "MachineReady", CONDITION_FALSE, "NoMachine", "there is no Machine");
+        say_not(turn, "MachineReady", CONDITION_FALSE, REASON_NO_MACHINE, NULL);
         return;
     }
     if (str_equal(status, "True"))
@@ -105,12 +113,11 @@ static void say_machine_ready(struct machine_turn *turn)
 static void say_node(struct machine_turn *turn)
 {
     if (turn->where == MACHINE_NODE_ELSEWHERE)
-        say(turn, "NodeReachable", CONDITION_FALSE, "NodeElsewhere",
-            "the Node of this name has another providerID: it is in another cluster");
+        say_not(turn, "NodeReachable", CONDITION_FALSE, REASON_NODE_ELSEWHERE, NULL);
     else if (turn->where == MACHINE_NODE_HERE)
         say(turn, "NodeReachable", CONDITION_TRUE, "NodeFound", "the Node is in this cluster");
     else
-        say(turn, "NodeReachable", CONDITION_UNKNOWN, "NoNodeYet", "the Machine has no Node");
+        say_not(turn, "NodeReachable", CONDITION_UNKNOWN, REASON_NO_NODE, NULL);
 }
 
 static void say_ready(struct machine_turn *turn, const struct machine_plan *plan)
@@ -124,7 +131,7 @@ static void say_ready(struct machine_turn *turn, const struct machine_plan *plan
     else if (plan->phase == MACHINE_ACTIVE && ready)
         say(turn, "Ready", CONDITION_TRUE, "MachineReady", "the Machine is ready");
     else if (plan->phase == MACHINE_ACTIVE)
-        say(turn, "Ready", CONDITION_FALSE, "MachineNotReady", "the Machine is not ready");
+        say_not(turn, "Ready", CONDITION_FALSE, REASON_MACHINE_NOT_READY, NULL);
     else if (plan->event)
         say(turn, "Ready", CONDITION_FALSE, plan->event->reason,
             turn->is.message ? turn->is.message : "");
@@ -141,12 +148,16 @@ static void set_conditions(struct machine_turn *turn, const struct machine_plan 
 
     say_scheduled(turn);
     say_machine_ready(turn);
-    say(turn, "ReferencesValid", problem ? CONDITION_FALSE : CONDITION_TRUE,
-        problem ? "InvalidReference" : "ReferencesValid", problem ? problem : "");
+    if (problem)
+        say_not(turn, "ReferencesValid", CONDITION_FALSE, REASON_BAD_REFERENCE, problem);
+    else
+        say(turn, "ReferencesValid", CONDITION_TRUE, "ReferencesValid", "");
     say_node(turn);
-    say(turn, "Draining", draining ? CONDITION_TRUE : CONDITION_FALSE,
-        draining ? "Draining" : "NotDraining",
-        draining ? "the Node is drained, then the Machine is removed" : "");
+    if (draining)
+        say(turn, "Draining", CONDITION_TRUE, "Draining",
+            "the Node is drained, then the Machine is removed");
+    else
+        say_not(turn, "Draining", CONDITION_FALSE, REASON_NOT_DRAINING, NULL);
     say_ready(turn, plan);
 }
 

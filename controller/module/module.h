@@ -80,6 +80,9 @@ struct module {
     const struct module_cache *caches;   /* an entry without a kind ends it; NULL: none */
     const struct module_source *sources; /* an entry without a kind ends it; NULL: none */
     const struct module_census *census;  /* of the kind; NULL: it is not counted */
+    struct metric
+        *served; /* gauge: 1 while all caches of the extension are complete and watched, else
+                              0; NULL: none */
 
     /* Asks the host for the parts that the module uses, and keeps them. *ret is self of all other
      * functions. < 0: the process ends with this error, and destroy is not called. May be NULL. */
@@ -109,6 +112,7 @@ struct module_host {
     struct timeline *timeline;  /* of that clock, for the ages of timestamps */
     struct kube_client *client; /* of the process; a module uses module_host_client */
     struct kube_config *config; /* of the API server, for clients with credentials of other users */
+    const char *ns;             /* of the Lease, and of objects that belong to the process */
     struct elector *elector;    /* NULL: --leader-elect=false */
     struct manager *manager;
     struct health *health;

@@ -7,6 +7,7 @@
 
 #include "common/base/alloc.h"
 #include "common/base/str.h"
+#include "common/runtime/metrics.h"
 #include "controller/shared/options.h"
 
 #define MAX_CACHES 32
@@ -28,6 +29,7 @@ struct cache {
 
 struct open_module {
     const struct module *module;
+    struct extension *extension; /* NULL: it is always on */
     void *self;
     struct controller *controller; /* NULL: it reconciles nothing */
     struct kube_client *client;    /* NULL likewise */
@@ -73,19 +75,9 @@ static void report_counts(struct arena *arena, struct cache *cache)
     census->report(counts);
 }
 
-void modules_report_counts(struct modules *modules)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-
-    for (size_t i = 0; i < modules->cache_count; i++) {
-        if (modules->caches[i].census)
-            report_counts(arena, &modules->caches[i]);
-    }
-}
-
 /* NULL: the module is no part of one. */
-static const struct extension *extension_of(struct modules *modules, const struct module *module,
-                                            struct kube_config *config)
+static struct extension *extension_of(struct modules *modules, const struct module *module,
+                                      struct kube_config *config)
 {
     struct extension *extension = modules->extensions;
 
@@ -134,10 +126,11 @@ static void add_module(struct modules *modules, const struct module_host *host, 
 {
     const struct module *module = MODULES[index];
     const struct module_cache *cache = module->caches;
-    const struct extension *extension = extension_of(modules, module, host->config);
+    struct extension *extension = extension_of(modules, module, host->config);
     struct open_module *item = &modules->items[modules->len++];
 
     item->module = module;
+    item->extension = extension;
     for (; cache && cache->watch.kind; cache++)
         add_cache(modules, cache, &host->settings->namespaces, watches, extension);
     if (module->census)
@@ -205,6 +198,28 @@ void modules_add_extensions(struct module_host *host)
 
         manager_add(host->manager, &watches);
         health_add_check(host->health, extension->name, check_extension, extension);
+    }
+}
+
+static void report_served(const struct open_module *item)
+{
+    char why[256];
+
+    metric_set(item->module->served,
+               check_extension(item->extension, why, sizeof(why)) == 1 ? 1 : 0, NULL);
+}
+
+void modules_report(struct modules *modules)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    for (size_t i = 0; i < modules->cache_count; i++) {
+        if (modules->caches[i].census)
+            report_counts(arena, &modules->caches[i]);
+    }
+    for (size_t i = 0; i < modules->len; i++) {
+        if (modules->items[i].module->served)
+            report_served(&modules->items[i]);
     }
 }
 

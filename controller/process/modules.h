@@ -16,8 +16,8 @@ int modules_open(struct module_host *host, struct error *err) MUST_CHECK;
 /* After the watches have stopped. */
 void modules_destroy(struct modules *modules);
 
-/* Sets the gauges of caches whose counts have changed. One thread at a time. */
-void modules_report_counts(struct modules *modules);
+/* Sets the gauges of caches whose counts have changed, and those of extensions. One thread at a time. */
+void modules_report(struct modules *modules);
 
 /* But for those of extensions. */
 bool modules_all_caches(const struct modules *modules, bool (*is)(struct informer *informer));

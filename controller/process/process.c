@@ -54,7 +54,7 @@ static void rest(void *self)
 
 static void report_counts(void *self)
 {
-    modules_report_counts(((struct process *)self)->host.modules);
+    modules_report(((struct process *)self)->host.modules);
 }
 
 static int start_watches(void *self, struct error *err)
@@ -270,14 +270,11 @@ static void make_elector(struct process *process)
         .renew_deadline_ms = (uint32_t)settings->renew_deadline_ms,
         .retry_period_ms = (uint32_t)settings->retry_period_ms,
     };
-    const char *ns = str_is_empty(settings->election_namespace)
-                         ? kube_config_namespace(process->config)
-                         : settings->election_namespace;
     const struct elector_callbacks callbacks = { process, lease_started, lease_ended };
 
     gethostname(host, sizeof(host) - 1);
     options.identity = arena_printf(process->arena, "%s_%s", host, uuid_random(id));
-    if (!kube_name_set(&options.lease, ns, LEASE_NAME))
+    if (!kube_name_set(&options.lease, process->host.ns, LEASE_NAME))
         options.lease = (struct kube_name){ 0 };
     process->lease_client =
         kube_client_create(process->config, (uint32_t)settings->renew_deadline_ms / 2);
@@ -331,6 +328,9 @@ static int make_clients(struct process *process, struct error *err)
         process->limit = rate_limit_create(settings->kube_api_qps,
                                            (unsigned)settings->kube_api_burst, &CLOCK_SYSTEM);
     process->api_host = host_of(process->arena, kube_config_server(process->config));
+    process->host.ns = str_is_empty(process->settings.election_namespace)
+                           ? kube_config_namespace(process->config)
+                           : process->settings.election_namespace;
     process->host.client = kube_client_create(process->config, API_TIMEOUT_MS);
     kube_client_set_limit(process->host.client, process->limit);
     kube_client_set_guard(process->host.client, module_host_may_act, &process->host);

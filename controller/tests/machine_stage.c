@@ -150,6 +150,10 @@ static int serve(void *ctx, struct arena *arena, const struct http_request *requ
         answer(arena, mstage.refusal, "{\"kind\":\"Status\",\"message\":\"not allowed\"}", ret);
         return 0;
     }
+    if (mstage.hides_pods && strstr(request->path, "/pods?")) {
+        answer(arena, 500, "{\"kind\":\"Status\",\"message\":\"no\"}", ret);
+        return 0;
+    }
     if (discover(arena, request->path, ret) || evict(arena, request, ret))
         return 0;
     return fake_api_roundtrip(ctx, arena, request, ret, err);
@@ -293,6 +297,7 @@ static void start_process(void)
         (struct machine_deps){ .objects = staged_cache(process.loop, &KIND_SCHEDULEDMACHINE),
                                .machines = staged_cache(process.loop, &KIND_MACHINE),
                                .nodes = staged_cache(process.loop, &KIND_NODE),
+                               .ns = STAGE_NS,
                                .flags = &mstage.flags,
                                .discovery = machine_discovery_create(&mstage.clock.clock),
                                .notes = machine_notes_create() };
@@ -550,6 +555,18 @@ const char *machine_stage_condition(const char *type, const char *member)
     return json_string(json_get(condition_get(conditions, type), member), "");
 }
 
+const cJSON *machine_stage_agent(void)
+{
+    const struct kube_name name = { STAGE_NS, "reclaim-agent-" NODE_NAME };
+
+    return fake_api_get(mstage.api, mstage.arena, &KIND_CONFIGMAP, &name);
+}
+
+void machine_stage_put_foreign_agent(void)
+{
+    put(&KIND_CONFIGMAP, STAGE_NS, "reclaim-agent-" NODE_NAME, ",\"data\":{\"a\":\"b\"}");
+}
+
 static int count_pod(void *ctx, const cJSON *item UNUSED, struct error *err UNUSED)
 {
     ++*(unsigned *)ctx;
@@ -563,9 +580,10 @@ const char *machine_stage_left(void)
     unsigned pods = 0;
 
     ck_assert_int_eq(kube_list(process.other, &KIND_POD, &all, count_pod, &pods, &err), 0);
-    return arena_printf(mstage.arena, "%s%s%s%sp%u",
+    return arena_printf(mstage.arena, "%s%s%s%s%sp%u",
                         machine_stage_get(&STAGE_BOOTSTRAP, "one") ? "B " : "",
                         machine_stage_get(&STAGE_INFRASTRUCTURE, "one") ? "I " : "",
                         machine_stage_get(&KIND_MACHINE, "one") ? "M " : "",
-                        machine_stage_get(&KIND_NODE, NODE_NAME) ? "N " : "", pods);
+                        machine_stage_get(&KIND_NODE, NODE_NAME) ? "N " : "",
+                        machine_stage_agent() ? "A " : "", pods);
 }

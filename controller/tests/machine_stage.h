@@ -22,6 +22,7 @@ struct machine_stage {
     bool dead;                        /* no more requests; the next process takes over */
     bool keeps_node;                  /* a Node outlives its Machine */
     bool is_late;                     /* the watch brings nothing */
+    bool hides_pods;                  /* lists of pods are answered with 500 */
     bool still;                       /* the manager does nothing */
     const char *provider_id;          /* of the Node; that of the Machine is kind://one */
     int eviction;                     /* what an eviction is answered with: 201, or a refusal */
@@ -34,6 +35,7 @@ struct machine_stage {
 };
 extern struct machine_stage mstage;
 
+#define STAGE_NS "propeller-system" /* of the controller */
 #define STAGE_ANYTIME "\"daysOfWeek\":[\"mon-sun\"],\"hoursOfDay\":[\"0-23\"]"
 #define STAGE_NEVER "\"daysOfWeek\":[],\"hoursOfDay\":[]"
 
@@ -61,5 +63,10 @@ const cJSON *machine_stage_get(const struct kube_kind *kind, const char *name); 
 const char *machine_stage_phase(void);              /* "gone" without the object */
 const char *machine_stage_text(const char *member); /* of the status */
 const char *machine_stage_condition(const char *type, const char *member);
-/* "B I M N p<pods>": what exists of bootstrap, infrastructure, Machine and Node, and how many pods. */
+/* The ConfigMap of the reclaim agent; NULL: there is none. */
+const cJSON *machine_stage_agent(void);
+/* Another owner has a ConfigMap of that name. */
+void machine_stage_put_foreign_agent(void);
+/* "B I M N A p<pods>": what exists of bootstrap, infrastructure, Machine, Node and ConfigMap of the agent, and how many
+ * pods. */
 const char *machine_stage_left(void);

@@ -74,6 +74,32 @@ TEST(drain_evicts_and_waits_for_budgets_until_its_timeout)
     ck_assert_uint_eq(mstage.evictions, 1);
 }
 
+/* M2 */
+TEST(drain_that_cannot_list_its_pods_ends_by_its_timeout)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.hides_pods = true;
+    machine_stage_put(STAGE_NEVER, "");
+    for (int i = 0; i < 40; i++) {
+        (void)!machine_stage_turn();
+        machine_stage_wait_ms(2000);
+    }
+    ck_assert(kube_is_deleting(machine_stage_get(&KIND_MACHINE, "one")));
+    machine_stage_run();
+    expect("Inactive", "p1");
+}
+
+TEST(emergency_that_cannot_list_its_pods_goes_on)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.hides_pods = true;
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM, "true");
+    machine_stage_run();
+    expect("Disabled", "p1");
+}
+
 TEST(budget_that_allows_nothing_does_not_keep_the_machine)
 {
     open_it();
@@ -188,6 +214,62 @@ TEST(taints_are_applied_and_others_stay)
     node = machine_stage_get(&KIND_NODE, "node-1");
     ck_assert_uint_eq(json_len(json_path(node, "spec", "taints", NULL)), 1);
     ck_assert_str_eq(meta_of(node, "labels", "a"), "b");
+}
+
+#define COMMANDS(list) ",\"killIfCommands\":[" list "]"
+
+static const char *agent_text(void)
+{
+    return json_string(json_path(machine_stage_agent(), "data", "reclaim.toml", NULL), "");
+}
+
+static const char *agent_label(void)
+{
+    return meta_of(machine_stage_get(&KIND_NODE, "node-1"), "labels", NODE_LABEL_AGENT);
+}
+
+TEST(commands_reach_the_agent_of_the_node_and_go_with_the_field)
+{
+    machine_stage_put(STAGE_ANYTIME, COMMANDS("\"steam\""));
+    machine_stage_run();
+    expect("Active", "B I M N A p0");
+    ck_assert_str_eq(agent_label(), "enabled");
+    ck_assert_ptr_nonnull(strstr(agent_text(), "match_commands = [\"steam\"]"));
+    machine_stage_put(STAGE_ANYTIME, COMMANDS("\"steam\",\"doom\""));
+    machine_stage_run();
+    ck_assert_ptr_nonnull(strstr(agent_text(), "[\"steam\",\"doom\"]"));
+    machine_stage_put(STAGE_ANYTIME, COMMANDS(""));
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+    ck_assert_str_eq(agent_label(), "");
+    ck_assert_str_eq(meta_of(machine_stage_get(&KIND_NODE, "node-1"), "labels", "a"), "b");
+}
+
+/* M4: also if the Node stays. */
+TEST(agent_goes_with_the_machine)
+{
+    mstage.keeps_node = true;
+    machine_stage_put(STAGE_ANYTIME, COMMANDS("\"steam\""));
+    machine_stage_run();
+    machine_stage_put(STAGE_NEVER, COMMANDS("\"steam\""));
+    machine_stage_run();
+    expect("Inactive", "N p0");
+    ck_assert_str_eq(agent_label(), "");
+}
+
+/* M1 */
+TEST(config_map_of_another_owner_is_never_touched)
+{
+    machine_stage_put_foreign_agent();
+    const cJSON *was = machine_stage_agent();
+
+    machine_stage_put(STAGE_ANYTIME, COMMANDS("\"steam\""));
+    machine_stage_run();
+    ck_assert_str_eq(agent_label(), "");
+    machine_stage_delete();
+    machine_stage_run();
+    expect("gone", "A p0");
+    ck_assert(json_equal(was, machine_stage_agent()));
 }
 
 TEST(emergency_deletes_pods_and_stays_away)

@@ -236,7 +236,7 @@ TEST(gauges_count_the_objects_of_the_caches)
     cache(&KIND_PROPELLERJOB, "g", 7, "\"status\":{\"phase\":\"Failed\"}");
     cache(&KIND_FEDERATEDJOB, "h", 8, "\"status\":{\"phase\":\"Completed\"}");
     cache(&KIND_TRAININGROUND, "i", 9, "\"status\":{\"phase\":\"Running\"}");
-    modules_report_counts(process.host.modules);
+    modules_report(process.host.modules);
     ck_metric("propeller_tasks{phase=\"pending\"} 3");
     ck_metric("propeller_tasks{phase=\"running\"} 1");
     ck_metric("propeller_tasks_waiting{reason=\"NoProplet\"} 1");
@@ -250,7 +250,7 @@ TEST(gauges_count_the_objects_of_the_caches)
     ck_metric("propeller_jobs{kind=\"TrainingRound\",phase=\"Running\"} 1");
 
     cache(&KIND_TASK, "a", 10, "\"status\":{\"phase\":\"completed\"}");
-    modules_report_counts(process.host.modules);
+    modules_report(process.host.modules);
     ck_metric("propeller_tasks{phase=\"pending\"} 2");
     ck_metric("propeller_tasks{phase=\"completed\"} 1");
     ck_metric("propeller_tasks_waiting{reason=\"NoProplet\"} 0");
@@ -259,7 +259,7 @@ TEST(gauges_count_the_objects_of_the_caches)
     ck_assert(kube_name_set(&job, "default", "g"));
     kube_object_unref(store_remove(
         informer_store(module_host_informer(&process.host, &KIND_PROPELLERJOB)), &job, "11"));
-    modules_report_counts(process.host.modules);
+    modules_report(process.host.modules);
     ck_metric("propeller_jobs{kind=\"PropellerJob\",phase=\"Failed\"} 0");
 }
 

@@ -53,5 +53,10 @@ broker_start
 controller_prepare
 CONTROLLER_OPTIONS+=(--enable-scheduled-machines)
 controller_start
-phases v1.10.9 v1beta1
-phases v1.12.4 v1beta2
+for version in "${MACHINE_VERSIONS[@]}"; do
+    if [[ $version == v1.10.* ]]; then
+        phases "$version" v1beta1
+    else
+        phases "$version" v1beta2
+    fi
+done

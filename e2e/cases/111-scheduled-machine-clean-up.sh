@@ -33,6 +33,11 @@ clean_up() { # clean_up VERSION
     wait_phase active Active
     manager_runs active
     delete_it active Active with-machine
+    machine_put smotron "$MACHINE_ANYTIME" '{"bootstrapSpec": {"apiVersion": "k0smotron.io/v1beta1", "kind": "K0sWorkerConfig",
+        "spec": {}}, "infrastructureSpec": {"apiVersion": "k0smotron.io/v1beta1", "kind": "RemoteMachine", "spec": {}}}'
+    wait_phase smotron Active
+    expect_eq "objects of smotron" "k0sworkerconfig machine remotemachine" "$(machine_left smotron)"
+    delete_it smotron Active
     machine_put closing "$MACHINE_ANYTIME"
     wait_phase closing Active
     manager_runs closing

@@ -9,14 +9,16 @@ case_begin
 case_needs_own_cluster
 case_needs_kubernetes "applies CRDs of another project"
 
-pod_is_gone() { ! kn get pod "$1" >/dev/null 2>&1; }
-
 emergency() { # emergency VERSION
     machines_install "$1"
-    machine_put one "$MACHINE_ANYTIME"
+    machine_put one "$MACHINE_ANYTIME" '{"killIfCommands": ["steam"]}'
     wait_phase one Active
     manager_runs one
     wait_machine one '.status.conditions[] | select(.type == "NodeReachable").status' True
+    agent() { k --namespace "$SYSTEM_NS" get --ignore-not-found configmap "reclaim-agent-$NS-one" -o jsonpath='{.data.reclaim\.toml}'; }
+    labelled() { [[ $(k get node "$NS-one" -o jsonpath='{.metadata.labels.5spot\.finos\.org/reclaim-agent}') == enabled ]]; }
+    wait_for 30 "the reclaim agent to be called" labelled
+    expect_match "its configuration" 'match_commands = \["steam"\]' "$(agent)"
     machine_pod guarded one
     jq -n '{apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: {name: "all"},
         spec: {maxUnavailable: 0, selector: {matchLabels: {app: "guarded"}}}}' | kn apply -f - >/dev/null
@@ -25,10 +27,11 @@ emergency() { # emergency VERSION
     wait_machine one .spec.schedule.enabled false
     crash controller
     controller_start
-    wait_for 30 "the pod to go" pod_is_gone guarded
+    kubelet_ends guarded 1
     manager_lets_go one
     wait_phase one Disabled 60
     expect_eq "objects" "" "$(machine_left one)"
+    expect_eq "configuration of the reclaim agent" "" "$(agent)"
     expect_eq "schedule.enabled" false "$(machine_says one .spec.schedule.enabled)"
     machine_put one '{"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"], "enabled": true}'
     wait_phase one Active

@@ -43,14 +43,19 @@ controller_prepare
 PLAIN_OPTIONS=("${CONTROLLER_OPTIONS[@]}")
 CONTROLLER_OPTIONS+=(--enable-scheduled-machines)
 controller_start
-others v1.10.9
-machines_uninstall
-others v1.12.4
+wait_served() { metrics | grep -qx "propeller_scheduled_machines_served $1"; }
+for version in "${MACHINE_VERSIONS[@]}"; do
+    others "$version"
+    wait_for 60 "ScheduledMachines to be served" wait_served 1
+    machines_uninstall
+    wait_for 60 "ScheduledMachines not to be served" wait_served 0
+done
+machines_install "$version"
 
 # ---- no flag ----
 
 crash controller
-CONTROLLER_OPTIONS=("${PLAIN_OPTIONS[@]}" --namespace "$NS")
+CONTROLLER_OPTIONS=("${PLAIN_OPTIONS[@]}")
 since=$(date -u +%Y-%m-%dT%H:%M:%S.%6NZ)
 controller_start
 machine_put one "$MACHINE_ANYTIME"
@@ -63,6 +68,7 @@ expect_eq "requests of part B without the flag" 0 \
     "$(jq -r --arg since "$since" 'select(.requestReceivedTimestamp > $since)
         | select(.objectRef.apiGroup == "5spot.finos.org" or .objectRef.apiGroup == "cluster.x-k8s.io" or .objectRef.resource == "nodes")
         | select(.user.username | test("propeller|scheduledmachine-controller")) | .requestURI' "$CLUSTER/audit.log" | wc -l)"
+expect_eq "metrics of part B without the flag" 0 "$(metrics | grep -cE 'fivespot|scheduled_machine' || true)"
 expect_eq "phase without the flag" null "$(machine_says one .status.phase)"
 kn delete sm one >/dev/null
 machines_uninstall

@@ -2,7 +2,8 @@
 # Cluster API by its CRDs alone. The functions here speak for its manager and for kubelets: they give a Machine a
 # finalizer, a Node and a status, and let go of it.
 
-MACHINE_VERSIONS=(v1.10.9 v1.12.4) # v1beta1 alone; v1beta1 and v1beta2
+# MACHINE_VERSIONS="v1.12.4" for one of them
+read -ra MACHINE_VERSIONS <<<"${MACHINE_VERSIONS:-${CLUSTER_API_VERSIONS[*]}}"
 MACHINE_MANAGER=machine.cluster.x-k8s.io
 MACHINE_ANYTIME='{"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"]}'
 MACHINE_NEVER='{"daysOfWeek": [], "hoursOfDay": []}'
@@ -18,14 +19,19 @@ machine_crd() {
 
 # machines_install VERSION: CRDs of Cluster API and of two providers, rights and policies of ours
 machines_install() {
-    local folder
-    folder=$(cd / && go mod download -json "sigs.k8s.io/cluster-api@$1" | jq -r .Dir)
+    "$HERE/setup.sh" cluster-api >/dev/null
     {
-        cat "$ROOT/crds/optional/scheduledmachine.yaml" "$folder/config/crd/bases/cluster.x-k8s.io_machines.yaml"
+        cat "$ROOT/crds/optional/scheduledmachine.yaml" "$CACHE/machines-$1.yaml"
         echo ---
         machine_crd bootstrap.cluster.x-k8s.io K0sWorkerConfig k0sworkerconfigs
         echo ---
         machine_crd infrastructure.cluster.x-k8s.io RemoteProxy remoteproxies
+        echo ---
+        machine_crd infrastructure.cluster.x-k8s.io RemoteMachine remotemachines
+        echo ---
+        machine_crd k0smotron.io K0sWorkerConfig k0sworkerconfigs
+        echo ---
+        machine_crd k0smotron.io RemoteMachine remotemachines
     } >"$PART/machines.yaml"
     k apply --server-side --force-conflicts -f "$PART/machines.yaml" >/dev/null
     k wait --for=condition=Established --timeout=60s -f "$PART/machines.yaml" >/dev/null
@@ -58,7 +64,8 @@ wait_machine() { wait_for "${4:-30}" "$2 of $1 to be $3" machine_is "$@"; }
 
 # machine_left NAME: which of the three objects exist
 machine_left() {
-    kn get --ignore-not-found -o name "machines.cluster.x-k8s.io/$1" "k0sworkerconfigs/$1" "remoteproxies/$1" |
+    kn get --ignore-not-found -o name "machines.cluster.x-k8s.io/$1" "k0sworkerconfigs.bootstrap.cluster.x-k8s.io/$1" \
+        "remoteproxies/$1" "k0sworkerconfigs.k0smotron.io/$1" "remotemachines.k0smotron.io/$1" |
         sed 's,\..*,,' | sort | paste -sd ' '
 }
 nothing_left() { [[ -z $(machine_left "$1") ]]; }
@@ -73,7 +80,7 @@ manager_runs() {
         --patch "{\"metadata\": {\"finalizers\": [\"$MACHINE_MANAGER\"]}, \"spec\": {\"providerID\": \"test://$1\"}}" >/dev/null
     kn patch machines.cluster.x-k8s.io "$1" --subresource=status --type=merge --patch "$(
         jq -nc --arg node "$NS-$1" --arg now "$(date -u +%Y-%m-%dT%H:%M:%SZ)" '{status: {nodeRef: {name: $node},
-            conditions: [{type: "Ready", status: "True", reason: "Ready", message: "", lastTransitionTime: $now}]}}')" >/dev/null
+            conditions: [{type: "Ready", status: "True", reason: "Ready", message: "it runs", lastTransitionTime: $now}]}}')" >/dev/null
 }
 is_going() { [[ $(kn get machines.cluster.x-k8s.io "$1" -o jsonpath='{.metadata.deletionTimestamp}') ]]; }
 # manager_lets_go NAME: waits for the deletion of the Machine
@@ -81,6 +88,13 @@ manager_lets_go() {
     wait_for 60 "Machine $1 to be deleted" is_going "$1"
     k delete node "$NS-$1" --ignore-not-found >/dev/null
     kn patch machines.cluster.x-k8s.io "$1" --type=merge --patch '{"metadata": {"finalizers": null}}' >/dev/null
+}
+
+# kubelet_ends POD GRACE: the pod was told to end within GRACE seconds, and does
+kubelet_ends() {
+    told() { [[ $(kn get pod "$1" -o jsonpath='{.metadata.deletionGracePeriodSeconds}' | tee /dev/stderr) == "$2" ]]; }
+    wait_for 30 "pod $1 to be told to end" told "$1" "$2"
+    kn delete pod "$1" --grace-period=0 --force >/dev/null 2>&1
 }
 
 # machine_pod NAME MACHINE: on its Node; it ends as soon as it is told to

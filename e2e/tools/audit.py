@@ -40,6 +40,10 @@ OWNERS = {
     (MACHINES, "scheduledmachines"): "scheduledmachine-controller",
     (MACHINES, "scheduledmachines/status"): "scheduledmachine-controller",
     ("cluster.x-k8s.io", "machines"): "scheduledmachine-controller",
+    ("bootstrap.cluster.x-k8s.io", "k0sworkerconfigs"): "scheduledmachine-controller",
+    ("infrastructure.cluster.x-k8s.io", "remoteproxies"): "scheduledmachine-controller",
+    ("k0smotron.io", "k0sworkerconfigs"): "scheduledmachine-controller",
+    ("k0smotron.io", "remotemachines"): "scheduledmachine-controller",
     ("", "nodes"): "scheduledmachine-controller",
     ("", "pods"): "scheduledmachine-controller",
     ("", "pods/eviction"): "scheduledmachine-controller",
@@ -52,7 +56,7 @@ OWNERS = {
 # Who changes what several may change.
 SHARED = {
     (GROUP, "tasks"): {"task-controller", "propellerjob-controller", "traininground-controller"},
-    ("", "configmaps"): {"task-controller", "checkpoint-controller", "federatedjob-controller",
+    ("", "configmaps"): {"scheduledmachine-controller", "task-controller", "checkpoint-controller", "federatedjob-controller",
                          "traininground-controller"},
     ("", "secrets"): {"certificate-controller", "proplet-controller"},
     ("apps", "deployments"): {"proplet-controller", "task-controller"},
@@ -104,30 +108,6 @@ EXPECTED_UNUSED = {
         "a series: the same event of the same training twice in ten minutes, which no case provokes",
     "scheduledmachine-controller events.k8s.io/events patch":
         "a series: the same event of the same machine twice in ten minutes, which no case provokes",
-    "scheduledmachine-controller bootstrap.cluster.x-k8s.io/* get":
-        "a right of any kind, which the log names by the kind",
-    "scheduledmachine-controller bootstrap.cluster.x-k8s.io/* create":
-        "a right of any kind, which the log names by the kind",
-    "scheduledmachine-controller bootstrap.cluster.x-k8s.io/* delete":
-        "a right of any kind, which the log names by the kind",
-    "scheduledmachine-controller infrastructure.cluster.x-k8s.io/* get":
-        "a right of any kind, which the log names by the kind",
-    "scheduledmachine-controller infrastructure.cluster.x-k8s.io/* create":
-        "a right of any kind, which the log names by the kind",
-    "scheduledmachine-controller infrastructure.cluster.x-k8s.io/* delete":
-        "a right of any kind, which the log names by the kind",
-    "scheduledmachine-controller k0smotron.io/k0sworkerconfigs get":
-        "a provider that no case has",
-    "scheduledmachine-controller k0smotron.io/k0sworkerconfigs create":
-        "a provider that no case has",
-    "scheduledmachine-controller k0smotron.io/k0sworkerconfigs delete":
-        "a provider that no case has",
-    "scheduledmachine-controller k0smotron.io/remotemachines get":
-        "a provider that no case has",
-    "scheduledmachine-controller k0smotron.io/remotemachines create":
-        "a provider that no case has",
-    "scheduledmachine-controller k0smotron.io/remotemachines delete":
-        "a provider that no case has",
     "scheduledmachine-controller 5spot.finos.org/scheduledmachines/finalizers update":
         "no request: the API server asks for it when a Machine is made with blockOwnerDeletion",
     "propellerjob-controller propeller.propeller.abstractmachines.fr/tasks get":
@@ -283,6 +263,7 @@ def unused(rights, requests):
         if request.code and request.code != 403:
             used.add((*request[:4], ""))
             used.add(request[:5])
+            used.add((request.account, request.group, "*", request.verb, ""))
     return sorted(name_right(*right) for right in rights - used)
 
 
