@@ -9,6 +9,29 @@ case_begin
 case_needs_own_cluster
 case_needs_kubernetes "applies CRDs of another project"
 
+# samples: as they are, but for a schedule that is open
+samples() {
+    local name
+    kn create --dry-run=client -o json -f "$ROOT/config/samples/scheduled-machines" |
+        jq -c --argjson schedule "$MACHINE_ANYTIME" '(if .items then .items[] else . end) | .spec.schedule = $schedule' | kn create -f - >/dev/null
+    for name in business-hours batch-tainted; do
+        wait_phase "$name" Active
+        manager_runs "$name"
+        wait_machine "$name" '.status.conditions[] | select(.type == "Ready").status' True
+    done
+    wait_machine batch-tainted '.status.conditions[] | select(.type == "NodeTainted").reason' Applied
+    tainted() { k get node "$NS-batch-tainted" -o json | jq -c '[.spec.taints[] | select(.key | startswith("node.kubernetes.io/") | not) | "\(.key)=\(.value):\(.effect)"] | sort'; }
+    expect_eq "taints of its Node" '["dedicated=ml:NoExecute","workload=batch:NoSchedule"]' "$(tainted)"
+    reserved() { kn get events.events.k8s.io -o json | jq -e '.items[] | select(.reason == "ReservedKeys" and .regarding.name == "business-hours").note'; }
+    wait_for 30 "the Event about a reserved key" reserved
+    expect_eq "the annotation of machineTemplate" batch \
+        "$(kn get machines.cluster.x-k8s.io business-hours -o jsonpath='{.metadata.annotations.example\.com/team}')"
+    kn delete sm --all --wait=false >/dev/null
+    manager_lets_go business-hours
+    manager_lets_go batch-tainted
+    kn wait --for=delete --timeout=60s sm --all >/dev/null
+}
+
 phases() { # phases VERSION SERVED
     machines_install "$1"
     machine_put one "$MACHINE_ANYTIME" '{"nodeTaints": [{"key": "ours", "effect": "NoSchedule"}]}'
@@ -45,6 +68,7 @@ phases() { # phases VERSION SERVED
     machine_put one "$MACHINE_NEVER"
     wait_phase one Inactive
     kn delete sm one --timeout=60s >/dev/null
+    samples
     machines_uninstall
 }
 

@@ -14,7 +14,7 @@ build_overlay() { k kustomize "$ROOT/config/$1" >"$PART/$2.yaml" || fail "$1 can
 as_json() { k create --dry-run=client --output json -f "$1" | jq -s '{ items: map(if .kind == "List" then .items[] else . end) }'; }
 fits() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --programs "$ROOT/build/bin"; }
 
-k apply --server-side -f "$ROOT/crds/" -f "$ROOT/crds/vmafx/" >/dev/null
+k apply --server-side -f "$ROOT/crds/" -f "$ROOT/crds/vmafx/" -f "$ROOT/crds/optional/" >/dev/null
 k wait --for=condition=Established --timeout=60s -f "$ROOT/crds/" >/dev/null
 k create namespace "$SYSTEM_NS" >/dev/null
 k label namespace "$SYSTEM_NS" pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
@@ -39,9 +39,12 @@ done
 
 documented() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --rights "$ROOT/docs/explanation/security.md"; }
 build_overlay uninstall uninstall
-as_json "$PART/uninstall.yaml" | jq -s '{ items: map(.items[]) }' "$PART/vmafx.json" "$PART/scheduled-machines.json" - >"$PART/all.json"
+as_json "$PART/uninstall.yaml" | jq -s '{ items: map(.items[]) | unique_by([.kind, .metadata.namespace, .metadata.name]) }' \
+    "$PART/vmafx.json" "$PART/scheduled-machines.json" - >"$PART/all.json"
 found=$(documented <"$PART/all.json") || fail "the rights in docs/explanation/security.md: $found"
 
+expect_eq "overlays with a word of ScheduledMachines" scheduled-machines.yaml \
+    "$(cd "$PART" && grep -lE '5spot|scheduled-?machine|cluster\.x-k8s\.io' ./*.yaml | sed 's,^\./,,' | paste -sd ' ')"
 kinds() { jq -r '.items[].kind' "$PART/$1.json" | sort | uniq -c | sort -rn | tr -s ' \n' ' '; }
 expect_eq "cluster-wide rights with single namespaces" "propeller-edit propeller-view" \
     "$(jq -r '[.items[] | select(.kind == "ClusterRole" or .kind == "ClusterRoleBinding") | .metadata.name] | sort | join(" ")' "$PART/namespaced.json")"

@@ -76,10 +76,14 @@ manager_runs() {
         spec: {providerID: $id}}' | k apply -f - >/dev/null
     k patch node "$NS-$1" --subresource=status --type=merge \
         --patch '{"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Test", "message": ""}]}}' >/dev/null
+    manager_knows "$1" "$NS-$1" "test://$1"
+}
+# manager_knows NAME NODE PROVIDER_ID: says of the Machine that it is ready, and which Node it has
+manager_knows() {
     kn patch machines.cluster.x-k8s.io "$1" --type=merge \
-        --patch "{\"metadata\": {\"finalizers\": [\"$MACHINE_MANAGER\"]}, \"spec\": {\"providerID\": \"test://$1\"}}" >/dev/null
+        --patch "{\"metadata\": {\"finalizers\": [\"$MACHINE_MANAGER\"]}, \"spec\": {\"providerID\": \"$3\"}}" >/dev/null
     kn patch machines.cluster.x-k8s.io "$1" --subresource=status --type=merge --patch "$(
-        jq -nc --arg node "$NS-$1" --arg now "$(date -u +%Y-%m-%dT%H:%M:%SZ)" '{status: {nodeRef: {name: $node},
+        jq -nc --arg node "$2" --arg now "$(date -u +%Y-%m-%dT%H:%M:%SZ)" '{status: {nodeRef: {name: $node},
             conditions: [{type: "Ready", status: "True", reason: "Ready", message: "it runs", lastTransitionTime: $now}]}}')" >/dev/null
 }
 is_going() { [[ $(kn get machines.cluster.x-k8s.io "$1" -o jsonpath='{.metadata.deletionTimestamp}') ]]; }

@@ -42,6 +42,7 @@ OWNERS = {
     ("cluster.x-k8s.io", "machines"): "scheduledmachine-controller",
     ("bootstrap.cluster.x-k8s.io", "k0sworkerconfigs"): "scheduledmachine-controller",
     ("infrastructure.cluster.x-k8s.io", "remoteproxies"): "scheduledmachine-controller",
+    ("infrastructure.cluster.x-k8s.io", "remotemachines"): "scheduledmachine-controller",
     ("k0smotron.io", "k0sworkerconfigs"): "scheduledmachine-controller",
     ("k0smotron.io", "remotemachines"): "scheduledmachine-controller",
     ("", "nodes"): "scheduledmachine-controller",
