@@ -20,8 +20,9 @@ export TEST_FAILURES=$ROOT/build/test/failures # a few lines of each failure, by
 : >"$TEST_FAILURES"
 
 # End-to-end cases that prove on real parts what nothing cheaper can (docs/contributing/testing.md), the longest first.
-QUICK_CASES=(23 24 64 63 97 60 40 49 07 35 02 33 50 43 73 31 01 28 03 12 17 15 29 16 08)
+QUICK_CASES=(23 24 64 63 97 60 40 110 49 07 35 02 33 50 43 73 31 01 28 03 12 17 15 29 16 08)
 QUICK_CRASH_TASKS=60
+QUICK_MACHINES=v1.12.4
 NODE_CASES=(59 80 81 82 83 84 85 86 87 90 91 94) # need pods that run; 88 needs several nodes
 
 # The commit, and what differs from it.
@@ -134,7 +135,7 @@ build() {
     make --no-print-directory unit-quick-build
 }
 
-quick_cases() { CRASH_TASKS=$QUICK_CRASH_TASKS E2E_CLUSTER=control-plane e2e/run.sh "${QUICK_CASES[@]}"; }
+quick_cases() { CRASH_TASKS=$QUICK_CRASH_TASKS MACHINE_VERSIONS=$QUICK_MACHINES E2E_CLUSTER=control-plane e2e/run.sh "${QUICK_CASES[@]}"; }
 
 # Only computes, while the other stages wait for most of their time. The parts of Kubernetes are built where they
 # are missing.

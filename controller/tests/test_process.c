@@ -82,7 +82,7 @@ static void set_up(void)
 
 static void set_up_extended(void)
 {
-    set_up_with("--enable-vmafx", "--kube-api-burst=30");
+    set_up_with("--enable-vmafx", "--enable-scheduled-machines");
 }
 
 /* Two at once, and no third one for a quarter of an hour. */
@@ -290,6 +290,8 @@ TEST(extension_without_its_crds_holds_up_nothing)
     ck_assert(modules_all_caches(process.host.modules, count_cache));
     ck_assert_uint_ge(caches_seen, 5);
     ck_assert(!informer_synced(module_host_informer(&process.host, &KIND_VMAFXJOB)));
+    modules_report(process.host.modules);
+    ck_metric("propeller_scheduled_machines_served 0");
     watch_loop_stop(loop);
 }
 

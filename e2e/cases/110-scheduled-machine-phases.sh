@@ -72,6 +72,7 @@ phases() { # phases VERSION SERVED
     machines_uninstall
 }
 
+machines_install "${MACHINE_VERSIONS[0]}"
 broker_prepare device-1
 broker_start
 controller_prepare

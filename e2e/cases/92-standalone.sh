@@ -14,6 +14,8 @@ serve() {
     standalone_start "${CONTROLLER_OPTIONS[@]}"
     wait_for 60 "its controller" curl -sSf -o /dev/null "http://127.0.0.1:$HEALTH_PORT/readyz"
 }
+expect_failure "ScheduledMachines, which need Nodes" 'enable-scheduled-machines is not for serve' \
+    "$ROOT/build/bin/propeller-standalone" serve --data-dir "$WORK/none" --enable-scheduled-machines
 serve
 spawn standalone-proxy "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" proxy --unix-socket "$CLUSTER/api"
 wait_for 30 "the API proxy" api /readyz
