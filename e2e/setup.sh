@@ -10,6 +10,7 @@
 #   kind   what E2E_CLUSTER=kind needs beside that
 #   kubectl  Debian's, for case 95
 #   cluster-api  the CRDs of Machines, from the Go module of Cluster API
+#   cluster-api-manager  its core manager, with all of its CRDs and webhooks
 #   promtool  Debian's, for the alerts
 #   helm, helm4   for the chart
 #   docs   the Python environment of `make docs`
@@ -136,9 +137,9 @@ packages_of() {
             command -v npm >/dev/null || echo npm
             ;;
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
-        control-plane | cluster-api | kubectl | go) ;;
-        *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, cluster-api, promtool," \
-            "dashboards, vmafx, page, docs, examples, go, helm, helm4 or all" ;;
+        control-plane | cluster-api | cluster-api-manager | kubectl | go) ;;
+        *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, cluster-api," \
+            "cluster-api-manager, promtool, dashboards, vmafx, page, docs, examples, go, helm, helm4 or all" ;;
         esac
     done
 }
@@ -230,6 +231,7 @@ build_program() {
     local name=$1 output=$2 version=${KUBERNETES_VERSION#v} key=k8s.io/component-base/version
     case $name in
     etcd) go_build etcd go.etcd.io/etcd/server/v3 "$output" "" ;;
+    cluster-api) go_build cluster-api sigs.k8s.io/cluster-api "$output" "" ;;
     coredns) go_build coredns github.com/coredns/coredns "$output" "" ;;
     kind) go_build kind sigs.k8s.io/kind "$output" "" ;;
     helm) # Without these it takes each cluster for Kubernetes 1.20 in `helm template`.
@@ -288,6 +290,20 @@ fetch_machine_crd() {
     mv "$CACHE/machines-$1.new" "$CACHE/machines-$1.yaml"
 }
 
+once_manifests() {
+    local version=${CLUSTER_API_VERSIONS[-1]}
+    [[ -s $CACHE/cluster-api-$version.yaml ]] || alone "cluster-api-$version" fetch_manifests "$version"
+}
+fetch_manifests() {
+    local go_folder folder
+    go_folder=$(find_go)
+    folder=$(cd "$HERE/controlplane/cluster-api" && PATH=$go_folder:$PATH GOTOOLCHAIN=local GOWORK=off \
+        go list -m -f '{{.Dir}}' sigs.k8s.io/cluster-api)
+    cp "$folder/config/webhook/manifests.yaml" "$CACHE/cluster-api-$1-webhooks.yaml"
+    cat "$folder"/config/crd/bases/*.yaml >"$CACHE/cluster-api-$1.new"
+    mv "$CACHE/cluster-api-$1.new" "$CACHE/cluster-api-$1.yaml"
+}
+
 main() {
     local part only="" packages
     local -a wanted
@@ -312,6 +328,11 @@ main() {
         control-plane) control_plane "${CONTROL_PLANE_PROGRAMS[@]}" ;;
         node) control_plane "${NODE_PROGRAMS[@]}" ;;
         cluster-api) machine_crds ;;
+        cluster-api-manager)
+            machine_crds
+            control_plane cluster-api
+            once_manifests
+            ;;
         kubectl) debian_program "$DEBIAN_KUBECTL" kubernetes-client ;;
         promtool) debian_program "$PROMTOOL" prometheus ;;
         dashboards) python_environment "$DASHBOARDS_HOME" "$DASHBOARDS_REQUIREMENTS" ;;
