@@ -22,8 +22,8 @@ export TEST_FAILURES=$ROOT/build/test/failures # a few lines of each failure, by
 # End-to-end cases that prove on real parts what nothing cheaper can (docs/contributing/testing.md), the longest first.
 QUICK_CASES=(23 24 64 63 97 60 40 110 49 07 35 02 33 50 43 73 31 01 28 03 12 17 15 29 16 08)
 QUICK_CRASH_TASKS=60
-QUICK_MACHINES=v1.12.4
-NODE_CASES=(59 80 81 82 83 84 85 86 87 90 91 94) # need pods that run; 88 needs several nodes
+QUICK_CLUSTER_API=v1.12.4
+NODE_CASES=(59 80 81 82 83 84 85 86 87 90 91 94) # need pods that run; 88 and 114 need several nodes
 
 # The commit, and what differs from it.
 state() {
@@ -135,7 +135,7 @@ build() {
     make --no-print-directory unit-quick-build
 }
 
-quick_cases() { CRASH_TASKS=$QUICK_CRASH_TASKS MACHINE_VERSIONS=$QUICK_MACHINES E2E_CLUSTER=control-plane e2e/run.sh "${QUICK_CASES[@]}"; }
+quick_cases() { CRASH_TASKS=$QUICK_CRASH_TASKS CLUSTER_API=$QUICK_CLUSTER_API E2E_CLUSTER=control-plane e2e/run.sh "${QUICK_CASES[@]}"; }
 
 # Only computes, while the other stages wait for most of their time. The parts of Kubernetes are built where they
 # are missing.
@@ -169,7 +169,7 @@ on_kind() {
         echo "kind: n/a on this machine: not root"
         return
     fi
-    E2E_CLUSTER=kind e2e/run.sh "${NODE_CASES[@]}" 88
+    E2E_CLUSTER=kind e2e/run.sh "${NODE_CASES[@]}" 88 114
 }
 
 full() {

@@ -2,8 +2,8 @@
 # Cluster API by its CRDs alone. The functions here speak for its manager and for kubelets: they give a Machine a
 # finalizer, a Node and a status, and let go of it.
 
-# MACHINE_VERSIONS="v1.12.4" for one of them
-read -ra MACHINE_VERSIONS <<<"${MACHINE_VERSIONS:-${CLUSTER_API_VERSIONS[*]}}"
+# CLUSTER_API="v1.12.4" for one of them
+read -ra MACHINE_VERSIONS <<<"${CLUSTER_API:-${CLUSTER_API_VERSIONS[*]}}"
 MACHINE_MANAGER=machine.cluster.x-k8s.io
 MACHINE_ANYTIME='{"daysOfWeek": ["mon-sun"], "hoursOfDay": ["0-23"]}'
 MACHINE_NEVER='{"daysOfWeek": [], "hoursOfDay": []}'
