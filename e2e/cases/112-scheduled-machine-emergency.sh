@@ -52,6 +52,9 @@ emergency() { # emergency VERSION
     labelled() { [[ $(k get node "$NS-one" -o jsonpath='{.metadata.labels.5spot\.finos\.org/reclaim-agent}') == enabled ]]; }
     wait_for 30 "the reclaim agent to be called" labelled
     expect_match "its configuration" 'match_commands = \["steam"\]' "$(agent)"
+    machine_put one "$MACHINE_ANYTIME" '{"killIfCommands": ["doom"]}'
+    told_again() { [[ $(agent | tee /dev/stderr) == *'match_commands = ["doom"]'* ]]; }
+    wait_for 30 "another configuration" told_again
     machine_pod guarded one
     no_disruption guarded
     k annotate node "$NS-one" 5spot.finos.org/reclaim-requested=True >/dev/null # not the literal

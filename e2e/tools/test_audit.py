@@ -90,6 +90,11 @@ class Audit(unittest.TestCase):
         self.granted[0]["rules"].append({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]})
         self.assertEqual(self.judge("--complete"), ["granted and never used: task-controller */* *"])
 
+    def test_right_to_any_kind_of_a_group_is_used_by_one_of_them(self):
+        self.granted[0]["rules"] = [dict(TASKS, resources=["*"], verbs=["get", "patch"])]
+        del self.log[1]
+        self.assertEqual(self.judge("--complete"), [f"granted and never used: task-controller {audit.GROUP}/* patch"])
+
     def test_url_counts_as_right(self):
         self.granted[0]["rules"].append({"nonResourceURLs": ["/metrics"], "verbs": ["get"]})
         self.assertEqual(self.judge("--complete"), ["granted and never used: task-controller //metrics get"])
