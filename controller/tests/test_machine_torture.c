@@ -5,7 +5,7 @@
 #include "common/tests/power.h"
 #include "controller/tests/machine_stage.h"
 
-#define EVERY ((unsigned)power_count(12, 6, 1))
+#define EVERY ((unsigned)power_count(12, 8, 1))
 
 static void create(void)
 {
