@@ -12,6 +12,7 @@
 #include "controller/cache/indexes.h"
 #include "controller/task/owner.h"
 #include "controller/task/plan/broadcast_plan.h"
+#include "controller/task/plan/task_availability_plan.h"
 #include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/task/plan/task_schedule_plan.h"
@@ -388,10 +389,13 @@ static void observe_backlog(const struct task_deps *deps, int64_t due_ms, struct
 static void observe_stop(const struct task_deps *deps, struct task_observed *ret)
 {
     bool due = ret->proplet.stop_us && ret->proplet.stop_us <= ret->now_us && task_is_active(ret);
+    enum reason reason = task_cut_noted(ret);
 
-    if (due || ret->attempt.cut_ms)
-        ret->attempt = attempts_cut(deps->attempts, ret->uid, ret->task.status.attempt,
-                                    due ? ret->proplet.availability : REASON_NONE, ret->now_ms);
+    if (!reason && due)
+        reason = ret->proplet.availability;
+    if (reason || ret->attempt.cut_ms)
+        ret->attempt = attempts_cut(deps->attempts, ret->uid, ret->task.status.attempt, reason,
+                                    ret->now_ms);
 }
 
 /* A Task waits for what its targets wait for. */

@@ -329,14 +329,23 @@ static void each_cut(const struct task_observed *observed, const struct task_pla
     }
 }
 
+static void add_cuts(const struct task_deps *deps, const char *proplet_uid, int64_t count)
+{
+    struct kube_name name;
+
+    availabilities_cut(deps->availabilities, proplet_uid, count);
+    if (!store_name_of_uid(informer_store(deps->proplets), proplet_uid, &name))
+        availabilities_remove(deps->availabilities, proplet_uid); /* nothing may outlive it */
+}
+
 static void count_cut(void *ctx, const struct task_observed *cut)
 {
-    availabilities_cut(ctx, cut->proplet.uid, 1);
+    add_cuts(ctx, cut->proplet.uid, 1);
 }
 
 static void uncount_cut(void *ctx, const struct task_observed *cut)
 {
-    availabilities_cut(ctx, cut->proplet.uid, -1);
+    add_cuts(ctx, cut->proplet.uid, -1);
 }
 
 static void measure_cut(void *ctx UNUSED, const struct task_observed *cut)
@@ -352,7 +361,7 @@ static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
     bool written = false;
 
     /* Before, as its Proplet may be reconciled before the write returns. */
-    each_cut(observed, plan, count_cut, deps->availabilities);
+    each_cut(observed, plan, count_cut, (void *)deps);
     int r = write_status(deps, rc, json, observed, plan, &written, err);
     if (is_permanent(r) && plan->has_payload) {
         log_warn("result refused by the API server, storing the failure without it", "uid",
@@ -362,7 +371,7 @@ static int store_outcome(const struct task_deps *deps, struct reconcile *rc,
         r = write_status(deps, rc, json, observed, plan, &written, err);
     }
     if (r < 0 || !written)
-        each_cut(observed, plan, uncount_cut, deps->availabilities);
+        each_cut(observed, plan, uncount_cut, (void *)deps);
     if (r < 0)
         return after_refusal(deps, rc, object, observed, plan, err);
 

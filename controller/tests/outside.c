@@ -196,6 +196,8 @@ int outside_publish(const char *suffix, const char *payload, int qos, struct err
 
     if (stage.dead)
         return error_set(err, ERROR_UNAVAILABLE, "dead");
+    if (outside.at_publish)
+        outside.at_publish(suffix);
 
     bool fails = fails_now() || outside.away;
     bool delivered = !fails || (!outside.away && (outside.fault == FAULT_LOST_REPLY ||
@@ -336,7 +338,11 @@ static void deliver(void)
 bool outside_between(void)
 {
     if (stage.dead) {
+        void (*meanwhile)(void) = outside.meanwhile;
         outside.died = true;
+        outside.meanwhile = NULL;
+        if (meanwhile)
+            meanwhile();
         return true;
     }
     if (cluster.on && cluster_step())

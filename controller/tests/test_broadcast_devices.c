@@ -99,7 +99,7 @@ TEST_TIMES(target_is_cut_at_the_stop_of_its_proplet, 3)
 
     world.observed.answer_awaited = true;
     plan = broadcast_plan_all();
-    ck_assert_str_eq(broadcast_phases(&plan.status), "running running running");
+    ck_assert_str_eq(broadcast_phases(&plan.status), "running running:KillSwitch running");
     world.observed.answer_awaited = false;
     plan = broadcast_plan_all();
     ck_assert_str_eq(broadcast_phases(&plan.status), "running failed:AvailabilityEnded running");

@@ -133,7 +133,61 @@ static const struct scenario SCENARIOS[] = {
       "completed 42 attempt 2 True True True; uid x1 stopped; uid.2 x1" },
 };
 
+/* ---- the Proplet opens while no process lives ---- */
+
+/* What the API server and the device had when the process died. */
+static bool was_noted, was_told;
+
+static void open_meanwhile(void)
+{
+    was_noted = str_equal(stage_task_string("reason"), "KillSwitch");
+    was_told = outside.run_count && outside.runs[0].stopped;
+    release();
+}
+
+static void kill_switch_until_death(void)
+{
+    outside.meanwhile = open_meanwhile;
+    kill_switch();
+}
+
+static void forget_meanwhile(void)
+{
+    outside.meanwhile = NULL;
+    release();
+}
+
+static void begin(void)
+{
+    was_noted = was_told = false;
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+}
+
+/* Between the stop and the write that notes it, only the process that died knew of the stop. */
+static const char *ending(void)
+{
+    const cJSON *status = json_get(stage_get(&KIND_TASK, "one"), "status");
+    int64_t failures = json_int(json_get(status, "failures"), 0);
+
+    return arena_printf(stage.arena, "%s %s failures %d", stage_task_string("phase"),
+                        stage_task_string("results"),
+                        was_told && !was_noted && failures == 1 ? 0 : (int)failures);
+}
+
+static const struct scenario OPENED[] = {
+    { "opened while no controller lived",
+      { torture_create_with_retries, kill_switch_until_death, forget_meanwhile,
+        torture_wait_a_minute, torture_let_answer },
+      "completed 42 failures 0" },
+};
+
 int main(void)
 {
-    return torture_main("closing: torture", SCENARIOS, ARRAY_LEN(SCENARIOS));
+    const struct torture opened = { .name = "closing: opened meanwhile",
+                                    .begin = begin,
+                                    .ending = ending };
+
+    return torture_main("closing: torture", SCENARIOS, ARRAY_LEN(SCENARIOS)) ||
+           torture_run(&opened, OPENED, ARRAY_LEN(OPENED));
 }

@@ -322,6 +322,34 @@ TEST(task_that_was_cut_waits_rather_than_be_cut_again)
     expect_waiting("NoCandidates", "the only Proplet does not fit: it closes too early");
 }
 
+static void kill_process(void)
+{
+    stage.dead = true;
+    stage_put_proplet("alpha", PROPLET("device-1", ""));
+    outside.slow = false;
+    stage_run();
+}
+
+/* The error of its device is the word on a stop of which only the status tells. */
+TEST(attempt_that_got_its_stop_is_no_failure_for_the_next_leader)
+{
+    stage_delete(&KIND_PROPLET, "beta");
+    stage_put_task(TASK(",\"backoffLimit\":3"));
+    stage_run();
+    outside.slow = true; /* neither the barrier nor the answer comes */
+    stage_put_proplet("alpha", PROPLET("device-1", KILLED));
+    stage_turns(200);
+    ck_assert(is_stopped());
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert_str_eq(stage_task_string("reason"), "KillSwitch");
+    kill_process();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    ck_assert_str_eq(stage_task_string("reason"), "");
+    const cJSON *status = json_get(stage_get(&KIND_TASK, "one"), "status");
+    ck_assert_int_eq(json_int(json_get(status, "failures"), 0), 0);
+    ck_assert_int_eq(json_int(json_get(status, "attempt"), 0), 2);
+}
+
 static const struct {
     const char *members; /* of alpha, "": it is reclaimed */
     const char *more;    /* of the Task */
@@ -455,6 +483,29 @@ TEST(stops_are_told_although_the_fields_are_taken_away_meanwhile)
     stage_write_events();
     ck_assert_ptr_nonnull(strstr(events, "TasksCut"));
     ck_assert_str_eq(last_note, "1 Task was stopped because it closed");
+    ck_assert(availabilities_is_empty(stage.proplet.availabilities));
+}
+
+static unsigned stops;
+
+/* The first stop precedes the barrier, the second one is published in the reconcile that ends the attempt. */
+static void replace_at_second_stop(const char *suffix)
+{
+    if (str_equal(suffix, "manager/stop") && ++stops == 2)
+        stage_replace_proplet("alpha", PROPLET("device-1", ""));
+}
+
+TEST(stop_of_a_proplet_that_went_meanwhile_leaves_no_entry)
+{
+    stage_put_task(TASK(ON("alpha") ",\"propletLostPolicy\":\"Wait\""));
+    stage_run();
+    outside.absent = stage.silent = "device-1";
+    pass_minutes(2);
+    stops = 0;
+    outside.at_publish = replace_at_second_stop;
+    stage_put_proplet("alpha", PROPLET("device-1", KILLED));
+    stage_run();
+    ck_assert_uint_ge(stops, 2);
     ck_assert(availabilities_is_empty(stage.proplet.availabilities));
 }
 

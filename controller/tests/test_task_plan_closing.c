@@ -2,6 +2,7 @@
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "controller/events/transitions.h"
+#include "controller/task/plan/task_availability_plan.h"
 #include "controller/task/plan/task_recovery_plan.h"
 #include "controller/tests/task_world.h"
 
@@ -178,7 +179,12 @@ static struct task_plan told(void)
     ck_assert_int_eq(task_end_due_ms(&world.observed), world.observed.attempt.stop_sent_ms);
     world.observed.answer_awaited = true;
     plan = world_plan();
-    world_expect_rest(&plan);
+    ck_assert_int_eq(plan.action, TASK_WRITE);
+    ck_assert(!plan.stop);
+    ck_assert_str_eq(plan.status.reason, reason_text(world.observed.attempt.cut_reason));
+    world_do(&plan);
+    plan = world_plan();
+    world_expect_rest(&plan); /* one more write for a Task that is cut */
     world.observed.answer_awaited = false;
     return world_plan();
 }
@@ -261,7 +267,6 @@ TEST(result_that_the_broker_had_counts)
     ck_assert(!plan.cut);
 }
 
-/* 0: before this process sent it; 1: behind its stop. */
 /* Messages that anyone may send, who knows the id from the start. */
 static const struct {
     const char *channel;
@@ -288,6 +293,7 @@ TEST_EACH(forged_result_ends_no_wait_for_the_barrier, FORGED)
     ck_assert_uint_gt(plan.ack_up_to, 0);
 }
 
+/* 0: before this process sent it; 1: behind its stop. */
 TEST_TIMES(error_is_the_word_on_the_stop_and_no_failure, 2)
 {
     world_running();
@@ -366,6 +372,53 @@ TEST(attempt_that_was_told_stays_so_when_its_proplet_opens)
     plan = world_plan();
     ck_assert_str_eq(plan.status.reason, "AvailabilityEnded");
     ck_assert(plan.status.cut_after_seconds.set); /* time took it */
+}
+
+/* All five reasons for which a Proplet stops what runs there. */
+static const enum reason NOTED[] = { REASON_KILL_SWITCH, REASON_RECLAIMED, REASON_DISABLED,
+                                     REASON_OVERRIDE_CLOSED, REASON_OUTSIDE_WINDOW };
+
+TEST_EACH(status_says_until_the_end_that_the_device_got_its_stop, NOTED)
+{
+    world_running();
+    ck_assert_int_eq(task_cut_noted(&world.observed), REASON_NONE);
+    closing(NOTED[_i], 0);
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    ck_assert_int_eq(task_cut_noted(&world.observed), REASON_NONE); /* the stop waits for no write */
+    world_wait_ms(1);
+    world.observed.answer_awaited = true;
+    plan = world_plan();
+    world_do(&plan);
+    inherited();
+    ck_assert_int_eq(task_cut_noted(&world.observed), NOTED[_i]);
+
+    world.observed.answer_awaited = false;
+    closing(NOTED[_i], 0); /* as task_observe does for a Task with such a reason */
+    plan = told();
+    world_do(&plan);
+    ck_assert_int_eq(world.status->phase, TASK_INTERRUPTED);
+    ck_assert_int_eq(task_cut_noted(&world.observed), REASON_NONE);
+}
+
+/* Its first word may come behind the stop. */
+TEST(daemon_that_starts_meanwhile_stays_noted)
+{
+    world_assigned();
+    world.spec->daemon = true;
+    unacknowledged();
+    closing(REASON_OUTSIDE_WINDOW, 0);
+    struct task_plan plan = world_plan();
+    world_do(&plan);
+    world_wait_ms(1);
+    world.observed.answer_awaited = true;
+    plan = world_plan();
+    world_do(&plan);
+    world_result(WORLD_CHANNEL, "{\"task_id\":\"" WORLD_UID "\",\"results\":\"\"}");
+    plan = world_plan();
+    world_do(&plan);
+    ck_assert_int_eq(world.status->phase, TASK_RUNNING);
+    ck_assert_int_eq(task_cut_noted(&world.observed), REASON_OUTSIDE_WINDOW);
 }
 
 static void suspend(void)

@@ -16,6 +16,22 @@ int64_t task_cut_due_ms(const struct task_observed *observed)
     return observed->attempt.cut_ms && is_told(observed) ? observed->attempt.stop_sent_ms : 0;
 }
 
+enum reason task_cut_noted(const struct task_observed *observed)
+{
+    enum reason reason = reason_of(observed->task.status.reason);
+
+    switch (reason) {
+    case REASON_KILL_SWITCH:
+    case REASON_RECLAIMED:
+    case REASON_DISABLED:
+    case REASON_OVERRIDE_CLOSED:
+    case REASON_OUTSIDE_WINDOW:
+        return task_is_active(observed) ? reason : REASON_NONE;
+    default:
+        return REASON_NONE;
+    }
+}
+
 /* Time took the device: another attempt of this length would be cut again. */
 static void note_length(const struct task_observed *observed, struct task_plan *plan)
 {
@@ -69,7 +85,9 @@ bool task_plan_closing(struct arena *arena, const struct task_observed *observed
         task_requeue_at(observed, plan, observed->now_ms); /* asks for the barrier */
         return true;
     }
-    if (!task_may_have_answered(observed, plan))
+    if (task_may_have_answered(observed, plan))
+        plan->status.reason = reason_text(observed->attempt.cut_reason);
+    else
         task_cut(arena, observed, plan);
     return true;
 }

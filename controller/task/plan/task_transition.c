@@ -183,7 +183,8 @@ void task_run(struct arena *arena, const struct task_observed *observed, struct 
 {
     set_phase(plan, TASK_RUNNING);
     plan->status.started_at_us = start_us(observed);
-    plan->status.reason = NULL;
+    if (!observed->attempt.cut_ms) /* it may say that the device got its stop */
+        plan->status.reason = NULL;
     task_condition(arena, observed, plan, "Started", started, REASON_START_PUBLISHED,
                    "the broker has the start");
     plan->event = &TASK_EVENT_STARTED;
