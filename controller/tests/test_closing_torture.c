@@ -142,11 +142,14 @@ static void open_meanwhile(void)
 {
     was_noted = str_equal(stage_task_string("reason"), "KillSwitch");
     was_told = outside.run_count && outside.runs[0].stopped;
+    outside.slow = false;
     release();
 }
 
+/* The answer of the device comes after the next process has begun. */
 static void kill_switch_until_death(void)
 {
+    outside.slow = true;
     outside.meanwhile = open_meanwhile;
     kill_switch();
 }
@@ -154,6 +157,7 @@ static void kill_switch_until_death(void)
 static void forget_meanwhile(void)
 {
     outside.meanwhile = NULL;
+    outside.slow = false;
     release();
 }
 
