@@ -545,7 +545,8 @@ static int release_unreadable(struct reconcile *rc, const struct kube_object *ob
 }
 
 static int reconcile_object(const struct task_deps *deps, struct reconcile *rc,
-                            const struct kube_object *object, bool *ret_waits, struct error *err)
+                            const struct kube_object *object, bool *ret_waits, bool *ret_assigned,
+                            struct error *err)
 {
     const cJSON *json = kube_object_json(rc->arena, object);
     struct task_observed observed;
@@ -566,18 +567,21 @@ static int reconcile_object(const struct task_deps *deps, struct reconcile *rc,
         return error_set(err, ERROR_INTERNAL, "action %d of Task '%s' is planned with %#x",
                          (int)plan.action, rc->name.name, surplus);
     r = act(deps, rc, object, json, &observed, &plan, err);
+    *ret_assigned = r == 0 && plan.action == TASK_ASSIGN;
     *ret_waits =
         r == 0 && plan.action == TASK_AWAIT_CAPACITY; /* after an error its own next turn is due */
     return r;
 }
 
 static int turn(const struct task_deps *deps, struct reconcile *rc,
-                const struct kube_object *object, struct error *err)
+                const struct kube_object *object, bool *ret_assigned, struct error *err)
 {
     struct store *tasks = informer_store(deps->tasks);
     struct kube_name name;
     bool waits = false;
-    int r = reconcile_object(deps, rc, object, &waits, err);
+
+    *ret_assigned = false;
+    int r = reconcile_object(deps, rc, object, &waits, ret_assigned, err);
 
     if (r < 0)
         task_owners_failed(&deps->owners, object->uid);
@@ -605,8 +609,15 @@ int task_reconcile(void *self, struct reconcile *rc, struct error *err)
     struct kube_object *object = store_get(informer_store(deps->tasks), &rc->name);
 
     task_note_placement(deps, rc->arena, &rc->name, object);
+    bool assigned = false;
+    int r = object ? turn(deps, rc, object, &assigned, err) : 0;
+    if (assigned) { /* its start does not wait behind the choices of all Tasks that came with it */
+        kube_object_unref(TAKE(object));
+        object = store_get(informer_store(deps->tasks), &rc->name);
+        r = object ? turn(deps, rc, object, &assigned, err) : 0;
+    }
     if (object)
-        return turn(deps, rc, object, err);
+        return r;
 
     task_room_leave(deps, rc->arena, &rc->name); /* its finalizer has run, nothing else is left */
     return 0;
