@@ -6,12 +6,19 @@
 #include "common/base/compiler.h"
 #include "common/kube/packing.h"
 
-static const struct json_phrase PHRASE_LIST[] = {
+/* In the order in which they follow each other in an object. */
+static const struct json_phrase PROPLET_PHRASES[] = {
     JSON_OBJECT_PHRASES,
-    JSON_PHRASE("\",\"finalizers\":[\"" FINALIZER_TASK "\"],\"generation\":"),
     JSON_PHRASE("\",\"finalizers\":[\"" FINALIZER_PROPLET "\"],\"generation\":"),
-    /* Proplet */
     JSON_PHRASE("\"spec\":{\"connectionConfig\":{\"channelId\":\""),
+    JSON_PHRASE("\"spec\":{\"availability\":{\"gracefulShutdownTimeout\":\""),
+    JSON_PHRASE("\",\"schedule\":{"),
+    JSON_PHRASE("\"],\"hoursOfDay\":[\""),
+    JSON_PHRASE("\"timezone\":\""),
+    JSON_PHRASE("\"windows\":[{\"days\":[\""),
+    JSON_PHRASE("\"],\"from\":\""),
+    JSON_PHRASE("\",\"until\":\""),
+    JSON_PHRASE("\"connectionConfig\":{\"channelId\":\""),
     JSON_PHRASE("\",\"clientId\":\""),
     JSON_PHRASE("\",\"clientKeySecretRef\":{\"key\":\""),
     JSON_PHRASE("\",\"name\":\""),
@@ -24,7 +31,19 @@ static const struct json_phrase PHRASE_LIST[] = {
     JSON_PHRASE("\"status\":{\"activeTaskCount\":"),
     JSON_PHRASE("\"alive\":true"),
     JSON_PHRASE("\"aliveHistory\":[\""),
-    /* Task */
+    JSON_PHRASE("\"availability\":{\"inWindow\":"),
+    JSON_PHRASE("\"nextTransition\":\""),
+    JSON_PHRASE("\",\"since\":\""),
+    JSON_PHRASE("\",\"state\":\""),
+    JSON_PHRASE("\"reason\":\"InWindow\",\"status\":\"True\",\"type\":\"Available\"}"),
+    JSON_PHRASE("\"reason\":\"OutsideWindow\",\"status\":\"False\",\"type\":\"Available\"}"),
+};
+static_assert(ARRAY_LEN(PROPLET_PHRASES) <= JSON_MAX_PHRASES, "more phrases than bytes");
+static const struct json_phrases OF_PROPLETS = JSON_PHRASES(PROPLET_PHRASES);
+
+static const struct json_phrase TASK_PHRASES[] = {
+    JSON_OBJECT_PHRASES,
+    JSON_PHRASE("\",\"finalizers\":[\"" FINALIZER_TASK "\"],\"generation\":"),
     JSON_PHRASE("\"functionName\":\""),
     JSON_PHRASE("\",\"inputs\":["),
     JSON_PHRASE("\"kind\":\"standard\",\"name\":\""),
@@ -39,13 +58,13 @@ static const struct json_phrase PHRASE_LIST[] = {
     JSON_PHRASE("\"startedAt\":\""),
     JSON_PHRASE("\"updatedAt\":\""),
 };
-static_assert(ARRAY_LEN(PHRASE_LIST) <= JSON_MAX_PHRASES, "more phrases than bytes");
-static const struct json_phrases PHRASES = JSON_PHRASES(PHRASE_LIST);
+static_assert(ARRAY_LEN(TASK_PHRASES) <= JSON_MAX_PHRASES, "more phrases than bytes");
+static const struct json_phrases OF_TASKS = JSON_PHRASES(TASK_PHRASES);
 
-#define OWN_KIND(kind_name, plural_name, kind_texts)                                               \
+#define OWN_KIND(kind_name, plural_name, kind_texts, kind_phrases)                                 \
     {                                                                                              \
         .group = API_GROUP, .version = "v1", .kind = (kind_name), .plural = (plural_name),         \
-        .namespaced = true, .texts = (kind_texts), .phrases = &PHRASES                             \
+        .namespaced = true, .texts = (kind_texts), .phrases = (kind_phrases)                       \
     }
 
 /* Members that users and devices may fill with any JSON, and members that only the API server reads. */
@@ -56,14 +75,14 @@ static const char *const TEXTS_OF_TASK[] = { MANAGED_FIELDS, "spec.metadata", "s
 static const char *const TEXTS_OF_PROPELLERJOB[] = { MANAGED_FIELDS, "spec.tasks.metadata", NULL };
 static const char *const TEXTS_OF_TRAINING[] = { MANAGED_FIELDS, "spec.hyperparams", NULL };
 
-const struct kube_kind KIND_TASK = OWN_KIND("Task", "tasks", TEXTS_OF_TASK);
-const struct kube_kind KIND_PROPLET = OWN_KIND("Proplet", "proplets", TEXTS_OF_ALL);
+const struct kube_kind KIND_TASK = OWN_KIND("Task", "tasks", TEXTS_OF_TASK, &OF_TASKS);
+const struct kube_kind KIND_PROPLET = OWN_KIND("Proplet", "proplets", TEXTS_OF_ALL, &OF_PROPLETS);
 const struct kube_kind KIND_PROPELLERJOB =
-    OWN_KIND("PropellerJob", "propellerjobs", TEXTS_OF_PROPELLERJOB);
+    OWN_KIND("PropellerJob", "propellerjobs", TEXTS_OF_PROPELLERJOB, &OF_TASKS);
 const struct kube_kind KIND_FEDERATEDJOB =
-    OWN_KIND("FederatedJob", "federatedjobs", TEXTS_OF_TRAINING);
+    OWN_KIND("FederatedJob", "federatedjobs", TEXTS_OF_TRAINING, &OF_TASKS);
 const struct kube_kind KIND_TRAININGROUND =
-    OWN_KIND("TrainingRound", "trainingrounds", TEXTS_OF_TRAINING);
+    OWN_KIND("TrainingRound", "trainingrounds", TEXTS_OF_TRAINING, &OF_TASKS);
 
 #define VMAFX_KIND(kind_name, plural_name)                                                         \
     {                                                                                              \

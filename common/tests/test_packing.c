@@ -9,22 +9,27 @@
 #include "common/tests/suite.h"
 
 /* How long it is when packed; it comes back as it was. */
-static size_t packed_len(const char *text)
+static size_t packed_len_with(const struct json_phrases *phrases, const char *text)
 {
     size_t len = strlen(text);
     char *packed = arena_alloc(arena, len + 1, 1);
-    size_t used = json_pack(KIND_TASK.phrases, text, len, packed);
+    size_t used = json_pack(phrases, text, len, packed);
 
     ck_assert_uint_le(used, len);
-    ck_assert_uint_eq(json_unpacked_len(KIND_TASK.phrases, packed, used), len);
+    ck_assert_uint_eq(json_unpacked_len(phrases, packed, used), len);
     char *back = arena_alloc(arena, len + 1, 1);
-    json_unpack(KIND_TASK.phrases, packed, used, back);
+    json_unpack(phrases, packed, used, back);
     ck_assert_str_eq(back, text);
 
     char *in_place = arena_strdup(arena, text);
-    ck_assert_uint_eq(json_pack(KIND_TASK.phrases, in_place, len, in_place), used);
+    ck_assert_uint_eq(json_pack(phrases, in_place, len, in_place), used);
     ck_assert_int_eq(memcmp(in_place, packed, used), 0);
     return used;
+}
+
+static size_t packed_len(const char *text)
+{
+    return packed_len_with(KIND_TASK.phrases, text);
 }
 
 static const char *const TEXTS[] = {
@@ -66,22 +71,53 @@ TEST_EACH(every_text_comes_back_as_it_was, TEXTS)
     "\"observedGeneration\":1,\"reason\":\"Alive\",\"status\":\"True\",\"type\":\"" type "\"}"
 
 /* As the API server sends it, and the projection leaves it. */
-TEST(objects_of_these_kinds_need_two_fifths_of_the_space)
-{
-    static const char PROPLET[] =
-        "{\"metadata\":{\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"finalizers\":["
-        "\"propeller.propeller.abstractmachines.fr/finalizer\"],\"generation\":1,\"name\":"
-        "\"worker-1\",\"namespace\":\"default\",\"resourceVersion\":\"21350\",\"uid\":"
-        "\"3011d586-7892-41e9-9b2e-f96ed555aab1\"},\"spec\":{\"connectionConfig\":{\"channelId\":"
-        "\"chan-1\",\"clientId\":\"device-1\",\"clientKeySecretRef\":{\"key\":\"key\",\"name\":"
-        "\"unused\"},\"domainId\":\"dom-1\",\"mqttAddress\":\"tcp://127.0.0.1:27931\","
-        "\"mqttTimeout\":\"30s\"},\"external\":{\"dialect\":\"standard\",\"maxTasks\":2},\"type\":"
-        "\"external\"},\"status\":{\"activeTaskCount\":0,\"alive\":true,\"conditions\":"
-        "[" CONDITION("Ready") "," CONDITION("Connected") "],\"observedGeneration\":1,\"phase\":"
-                                                          "\"Running\",\"taskCount\":0}}";
-    size_t len = packed_len(PROPLET);
+#define PROPLET(availability, status, available)                                                   \
+    "{\"metadata\":{\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"finalizers\":["               \
+    "\"propeller.propeller.abstractmachines.fr/finalizer\"],\"generation\":1,\"name\":"            \
+    "\"worker-1\",\"namespace\":\"default\",\"resourceVersion\":\"21350\",\"uid\":"                \
+    "\"3011d586-7892-41e9-9b2e-f96ed555aab1\"},\"spec\":{" availability                            \
+    "\"connectionConfig\":{\"channelId\":\"chan-1\",\"clientId\":\"device-1\","                    \
+    "\"clientKeySecretRef\":{\"key\":\"key\",\"name\":\"unused\"},\"domainId\":\"dom-1\","         \
+    "\"mqttAddress\":\"tcp://127.0.0.1:27931\",\"mqttTimeout\":\"30s\"},\"external\":{"            \
+    "\"dialect\":\"standard\",\"maxTasks\":2},\"type\":\"external\"},\"status\":{"                 \
+    "\"activeTaskCount\":0,\"alive\":true," status                                                 \
+    "\"conditions\":[" CONDITION("Ready") "," CONDITION("Connected") available                     \
+        "],\"observedGeneration\":1,\"phase\":\"Running\",\"taskCount\":0}}"
 
-    ck_assert_uint_le(len, sizeof(PROPLET) / 5 * 2);
+TEST(proplet_needs_two_fifths_of_the_space)
+{
+    static const char BARE[] = PROPLET("", "", "");
+
+    ck_assert_uint_le(packed_len_with(KIND_PROPLET.phrases, BARE), sizeof(BARE) / 5 * 2);
+}
+
+/* A window on each day, the status and the condition. */
+TEST_TIMES(windows_of_a_proplet_need_a_third_of_the_space, 2)
+{
+    static const char BARE[] = PROPLET("", "", "");
+    static const char *const WINDOWS[] = {
+        PROPLET("\"availability\":{\"gracefulShutdownTimeout\":\"5m\",\"schedule\":{\"timezone\":"
+                "\"Europe/Paris\",\"windows\":[{\"days\":[\"mon-fri\"],\"from\":\"21:00\","
+                "\"until\":\"06:00\"}]}},",
+                "\"availability\":{\"inWindow\":false,\"nextTransition\":\"2026-01-02T20:00:00Z\","
+                "\"reason\":\"OutsideWindow\",\"since\":\"2026-01-02T05:00:00Z\",\"state\":"
+                "\"Closed\"},",
+                ",{\"lastTransitionTime\":\"2026-01-02T05:00:00Z\",\"message\":\"\","
+                "\"observedGeneration\":1,\"reason\":\"OutsideWindow\",\"status\":\"False\","
+                "\"type\":\"Available\"}"),
+        PROPLET("\"availability\":{\"gracefulShutdownTimeout\":\"5m\",\"schedule\":{\"timezone\":"
+                "\"Europe/Paris\",\"windows\":[{\"days\":[\"mon-fri\"],\"from\":\"21:00\","
+                "\"until\":\"06:00\"}]}},",
+                "\"availability\":{\"inWindow\":true,\"nextTransition\":\"2026-01-02T05:00:00Z\","
+                "\"reason\":\"InWindow\",\"since\":\"2026-01-01T20:00:00Z\",\"state\":\"Open\"},",
+                ",{\"lastTransitionTime\":\"2026-01-01T20:00:00Z\",\"message\":\"\","
+                "\"observedGeneration\":1,\"reason\":\"InWindow\",\"status\":\"True\","
+                "\"type\":\"Available\"}"),
+    };
+    size_t more = packed_len_with(KIND_PROPLET.phrases, WINDOWS[_i]) -
+                  packed_len_with(KIND_PROPLET.phrases, BARE);
+
+    ck_assert_uint_le(more, (strlen(WINDOWS[_i]) - strlen(BARE)) / 3);
 }
 
 TEST(times_and_uids_need_half_a_byte_for_each_digit)

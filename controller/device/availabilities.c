@@ -6,14 +6,10 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 
-struct availability_item {
-    struct availability is;
-    int64_t cuts;
-};
-
 struct availabilities {
     pthread_mutex_t lock;
-    struct map *items; /* uid -> struct availability_item */
+    struct map *items; /* uid -> struct availability */
+    struct map *cuts;  /* uid -> int64_t, not 0 */
     availabilities_fn *function;
     void *ctx;
 };
@@ -24,6 +20,7 @@ struct availabilities *availabilities_create(void)
 
     pthread_mutex_init(&availabilities->lock, NULL);
     availabilities->items = map_create(free);
+    availabilities->cuts = map_create(free);
     return availabilities;
 }
 
@@ -33,6 +30,7 @@ void availabilities_destroy(struct availabilities *availabilities)
         return;
 
     map_destroy(availabilities->items);
+    map_destroy(availabilities->cuts);
     pthread_mutex_destroy(&availabilities->lock);
     free(availabilities);
 }
@@ -40,28 +38,26 @@ void availabilities_destroy(struct availabilities *availabilities)
 /* With the lock. */
 static struct availability item_of(const struct availabilities *availabilities, const char *uid)
 {
-    const struct availability_item *item = map_get(availabilities->items, uid);
+    const struct availability *item = map_get(availabilities->items, uid);
 
-    return item ? item->is : (struct availability){ .state = AVAILABILITY_UNSET };
+    return item ? *item : (struct availability){ .state = AVAILABILITY_UNSET };
 }
 
-static struct availability_item *item_make(struct availabilities *availabilities, const char *uid)
+/* With the lock. */
+static void item_put(struct availabilities *availabilities, const char *uid,
+                     const struct availability *is)
 {
-    struct availability_item *item = map_get(availabilities->items, uid);
+    struct availability *item = map_get(availabilities->items, uid);
 
+    if (is->state == AVAILABILITY_UNSET) {
+        map_remove(availabilities->items, uid);
+        return;
+    }
     if (!item) {
         item = xcalloc(1, sizeof(*item));
         map_set(availabilities->items, uid, item);
     }
-    return item;
-}
-
-static void drop_empty(struct availabilities *availabilities, const char *uid)
-{
-    const struct availability_item *item = map_get(availabilities->items, uid);
-
-    if (item && item->is.state == AVAILABILITY_UNSET && item->cuts <= 0)
-        map_remove(availabilities->items, uid);
+    *item = *is;
 }
 
 static bool is_later(int64_t close_us, int64_t before_us)
@@ -86,9 +82,7 @@ bool availabilities_set(struct availabilities *availabilities, const char *uid,
 {
     pthread_mutex_lock(&availabilities->lock);
     const struct availability before = item_of(availabilities, uid);
-    if (is->state != AVAILABILITY_UNSET || map_get(availabilities->items, uid))
-        item_make(availabilities, uid)->is = *is;
-    drop_empty(availabilities, uid);
+    item_put(availabilities, uid, is);
     pthread_mutex_unlock(&availabilities->lock);
     return matters(&before, is, now_us);
 }
@@ -104,7 +98,7 @@ struct availability availabilities_get(struct availabilities *availabilities, co
 bool availabilities_is_empty(struct availabilities *availabilities)
 {
     pthread_mutex_lock(&availabilities->lock);
-    bool ret = !map_len(availabilities->items);
+    bool ret = !map_len(availabilities->items) && !map_len(availabilities->cuts);
     pthread_mutex_unlock(&availabilities->lock);
     return ret;
 }
@@ -112,30 +106,33 @@ bool availabilities_is_empty(struct availabilities *availabilities)
 void availabilities_cut(struct availabilities *availabilities, const char *uid, int64_t count)
 {
     pthread_mutex_lock(&availabilities->lock);
-    item_make(availabilities, uid)->cuts += count;
-    drop_empty(availabilities, uid);
+    int64_t *cuts = map_get(availabilities->cuts, uid);
+    if (!cuts) {
+        cuts = xcalloc(1, sizeof(*cuts));
+        map_set(availabilities->cuts, uid, cuts);
+    }
+    *cuts += count;
+    if (!*cuts)
+        map_remove(availabilities->cuts, uid);
     pthread_mutex_unlock(&availabilities->lock);
 }
 
 int64_t availabilities_take_cuts(struct availabilities *availabilities, const char *uid)
 {
-    int64_t cuts = 0;
-
     pthread_mutex_lock(&availabilities->lock);
-    struct availability_item *item = map_get(availabilities->items, uid);
-    if (item) {
-        cuts = item->cuts;
-        item->cuts = 0;
-        drop_empty(availabilities, uid);
-    }
+    const int64_t *cuts = map_get(availabilities->cuts, uid);
+    int64_t ret = cuts && *cuts > 0 ? *cuts : 0;
+    if (ret)
+        map_remove(availabilities->cuts, uid);
     pthread_mutex_unlock(&availabilities->lock);
-    return cuts;
+    return ret;
 }
 
 void availabilities_remove(struct availabilities *availabilities, const char *uid)
 {
     pthread_mutex_lock(&availabilities->lock);
     map_remove(availabilities->items, uid);
+    map_remove(availabilities->cuts, uid);
     pthread_mutex_unlock(&availabilities->lock);
 }
 

@@ -19,10 +19,10 @@ bool availabilities_set(struct availabilities *availabilities, const char *uid,
                         const struct availability *is, int64_t now_us);
 /* Returns a zero value if there is no entry. */
 struct availability availabilities_get(struct availabilities *availabilities, const char *uid);
-/* Whether there is no entry. */
+/* Whether there is no entry, and no count. */
 bool availabilities_is_empty(struct availabilities *availabilities);
-/* Counts Tasks that were stopped since the Proplet closed. A Proplet that uses none of the fields any more has an entry
- * until its count is taken. count may be negative. */
+/* Counts Tasks that were stopped since the Proplet closed. The count is kept until it is taken, also if the Proplet uses
+ * none of the fields any more. count may be negative. */
 void availabilities_cut(struct availabilities *availabilities, const char *uid, int64_t count);
 /* Returns the count, which is zero from then on. */
 int64_t availabilities_take_cuts(struct availabilities *availabilities, const char *uid);

@@ -21,8 +21,9 @@ struct availability_times availability_read(struct arena *arena,
 
 /* A plain value without pointers, which a table can keep. A zero value is a Proplet that uses none of the fields. */
 struct availability {
-    enum availability_state state; /* AVAILABILITY_UNSET: it uses none of the fields, and is open */
-    enum reason reason;
+    enum availability_state
+        state : 8; /* AVAILABILITY_UNSET: it uses none of the fields, and is open */
+    enum reason reason : 16;
     struct json_opt_bool in_window; /* set only while the windows decide */
     int64_t since_us;               /* of the close, or of the opening */
     int64_t stop_us;    /* the time at which its Tasks are to end; 0: it is open, or Unknown */

@@ -11,7 +11,7 @@ static void key_of(const char *uid, char ret[static KEY_LEN])
 
 int64_t put_back_at_ms(struct refresh_budget *budget, double qps, const char *uid, int64_t now_ms)
 {
-    const struct refresh_limits limits = { PUT_BACK_MS, qps };
+    const struct refresh_limits limits = { .interval_ms = PUT_BACK_MS, .qps = qps };
     char key[KEY_LEN];
 
     key_of(uid, key);

@@ -6,8 +6,8 @@
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 
-/* So much of the rate may be made up for after a pause: workers are not always on time. */
-#define CATCH_UP_US 1000000
+/* So much of the rate may be made up for after a pause, unless the limits say otherwise: workers are not always on time. */
+#define CATCH_UP_MS 1000
 
 enum lane_name { LANE_REFRESHES, LANE_NEWS, LANES };
 
@@ -139,8 +139,10 @@ static struct slot *slot_of(struct refresh_budget *budget, const char *key, bool
 static void claim(struct refresh_budget *budget, struct slot *slot,
                   const struct refresh_limits *limits, int64_t now_us)
 {
-    if (budget->paid_until_us < now_us - CATCH_UP_US)
-        budget->paid_until_us = now_us - CATCH_UP_US;
+    int64_t catch_up_ms = limits->catch_up_ms ? limits->catch_up_ms : CATCH_UP_MS;
+
+    if (budget->paid_until_us < now_us - catch_up_ms * 1000)
+        budget->paid_until_us = now_us - catch_up_ms * 1000;
     if (budget->paid_until_us > now_us) {
         slot->at_us = budget->paid_until_us;
         return;

@@ -9,8 +9,8 @@
  * An object that has something to refresh reserves a slot: not before its interval is over, and in
  * the order of asking one every 1/qps s. News (changed metadata) have slots of their own, so they go
  * before mere refreshes (lastSeen, counts, samples); their slots are missing for the refreshes,
- * which then move on: in all there are never more than qps a second, and after a pause at most one
- * second's worth at once. An object that is written for another reason gives the slot back, and the
+ * which then move on: in all there are never more than qps a second, and after a pause at most
+ * catch_up_ms' worth at once. An object that is written for another reason gives the slot back, and the
  * next one takes it: n objects wait for n/qps s at most behind their interval, however often they
  * change.
  *
@@ -21,7 +21,8 @@ struct refresh_budget;
 
 struct refresh_limits {
     int64_t interval_ms;
-    double qps; /* > 0 */
+    double qps;          /* > 0 */
+    int64_t catch_up_ms; /* 0: a second */
 };
 
 struct refresh_budget *refresh_budget_create(void);

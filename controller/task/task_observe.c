@@ -394,8 +394,8 @@ static void observe_stop(const struct task_deps *deps, struct task_observed *ret
     if (!reason && due)
         reason = ret->proplet.availability;
     if (reason || ret->attempt.cut_ms)
-        ret->attempt = attempts_cut(deps->attempts, ret->uid, ret->task.status.attempt, reason,
-                                    ret->now_ms);
+        ret->attempt =
+            attempts_cut(deps->attempts, ret->uid, ret->task.status.attempt, reason, ret->now_ms);
 }
 
 /* A Task waits for what its targets wait for. */

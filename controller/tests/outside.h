@@ -47,9 +47,10 @@ struct outside {
     bool unsubscribed;  /* it has not granted the subscriptions to results yet */
     bool forbidden;     /* nor will it */
     bool died;          /* the process that was connected is no more */
-    void (*meanwhile)(void); /* called once, after one died and before the next begins; NULL: none */
+    void (*meanwhile)(
+        void); /* called once, after one died and before the next begins; NULL: none */
     void (*at_publish)(const char *suffix); /* called before each publish; NULL: none */
-    int turns;          /* of the one that is */
+    int turns;                              /* of the one that is */
 
     struct {
         const char *suffix;

@@ -135,7 +135,7 @@ static const struct scenario SCENARIOS[] = {
 
 /* ---- the Proplet opens while no process lives ---- */
 
-/* What the API server and the device had when the process died. */
+/* Whether the status noted the stop when the process died, and whether the device had it. */
 static bool was_noted, was_told;
 
 static void open_meanwhile(void)

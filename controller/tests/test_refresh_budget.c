@@ -70,6 +70,25 @@ TEST(news_go_before_all_refreshes_that_wait)
     ck_assert_int_le(reserve("more news", true, NOW_MS), NOW_MS + 60101);
 }
 
+/* Workers that were busy for ten seconds: so many are written at once when they go on. */
+static const struct {
+    int64_t catch_up_ms;
+    size_t most;
+} PAUSES[] = { { 0, 11 }, { 500, 6 }, { 100, 2 } };
+
+TEST_EACH(only_a_part_of_a_pause_is_made_up_for, PAUSES)
+{
+    int64_t now_ms = NOW_MS + 60000 + 10000;
+    size_t granted = 0;
+
+    limits.catch_up_ms = PAUSES[_i].catch_up_ms;
+    let_wait(100);
+    for (size_t i = 0; i < 100; i++)
+        granted += reserve(waiting(i), false, now_ms) <= now_ms;
+    ck_assert_uint_le(granted, PAUSES[_i].most);
+    ck_assert_uint_ge(granted, PAUSES[_i].most - 1);
+}
+
 TEST(refresh_that_becomes_news_moves_forward)
 {
     let_wait(1000);
@@ -155,7 +174,8 @@ static const struct {
 
 TEST_EACH(refreshes_keep_within_the_budget, BUDGETS)
 {
-    limits = (struct refresh_limits){ BUDGETS[_i].interval_ms, BUDGETS[_i].qps };
+    limits =
+        (struct refresh_limits){ .interval_ms = BUDGETS[_i].interval_ms, .qps = BUDGETS[_i].qps };
     int64_t count = refreshes(BUDGETS[_i].devices, BUDGETS[_i].duration_ms);
 
     ck_assert_int_ge(count, BUDGETS[_i].least);

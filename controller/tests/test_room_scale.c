@@ -107,6 +107,29 @@ TEST(thousands_that_wait_are_not_compared_with_every_proplet)
     ck_assert_int_le(compared() - before, 5 * PROPLETS);
 }
 
+/* Whether there is time until a close is one check for all that need the same time. */
+TEST(tasks_that_need_the_same_time_are_compared_as_one)
+{
+    enum { TASKS = 1000, NEEDS = 4, FINISHED = 20 };
+    int before = compared();
+
+    for (int i = 0; i < TASKS; i++)
+        stage_put(&KIND_TASK, arena_printf(stage.arena, "task-%05d", i),
+                  arena_printf(stage.arena, TASK_THAT("\"activeDeadlineSeconds\":%d"),
+                               36000 + i % NEEDS));
+    stage_run();
+    ck_assert_uint_eq(wait_list_len(stage.task.waiting, "default"), TASKS - 2);
+    ck_assert_int_le(compared() - before, (NEEDS + 4) * PROPLETS);
+
+    before = compared();
+    for (int i = 0; i < FINISHED; i++) {
+        finish_one();
+        stage_run();
+    }
+    ck_assert_uint_eq(outside.starts, FINISHED + 2);
+    ck_assert_int_le(compared() - before, (2 * NEEDS + 2) * FINISHED);
+}
+
 /* Of a thousand Tasks that are pinned to other Proplets none is looked at. */
 TEST(those_who_are_pinned_elsewhere_are_passed_over)
 {

@@ -385,7 +385,8 @@ TEST_EACH(status_says_until_the_end_that_the_device_got_its_stop, NOTED)
     closing(NOTED[_i], 0);
     struct task_plan plan = world_plan();
     world_do(&plan);
-    ck_assert_int_eq(task_cut_noted(&world.observed), REASON_NONE); /* the stop waits for no write */
+    ck_assert_int_eq(task_cut_noted(&world.observed),
+                     REASON_NONE); /* the stop waits for no write */
     world_wait_ms(1);
     world.observed.answer_awaited = true;
     plan = world_plan();

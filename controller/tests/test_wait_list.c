@@ -242,6 +242,31 @@ TEST(who_wants_what_others_wait_for_joins_them_without_looking)
     ck_assert_str_eq(call(), "a ");
 }
 
+/* The larger of its deadline and one second more than the longest attempt that was cut. */
+#define NEED(deadline, cut)                                                                        \
+    "{\"spec\":{\"activeDeadlineSeconds\":" deadline "},\"status\":{\"cutAfterSeconds\":" cut "}}"
+
+TEST(task_that_needs_the_same_time_joins_whatever_it_needs_it_for)
+{
+    enter("a", NEED("60", "7"), 1);
+    ck_assert(join("b", NEED("60", "8"), 2, TOLD.version));
+    ck_assert(join("c", NEED("7", "59"), 3, TOLD.version));
+    ck_assert(join("d", "{\"spec\":{\"activeDeadlineSeconds\":60}}", 4, TOLD.version));
+    ck_assert(!join("e", NEED("60", "60"), 5, TOLD.version));
+    ck_assert(!join("f", ANY, 6, TOLD.version));
+}
+
+/* It closes in 60 s: what needs more is passed over, also if it is first. */
+TEST(task_that_needs_more_time_is_passed_over)
+{
+    enter("a", NEED("61", "1"), 1);
+    enter("b", NEED("60", "1"), 2);
+    enter("c", ANY, 3);
+    alpha.now_us = MINUTE_US;
+    alpha.close_us = 2 * MINUTE_US;
+    ck_assert_str_eq(call(), "b c ");
+}
+
 TEST(who_is_called_looks_at_its_place_and_does_not_join)
 {
     const struct kube_name a = name_of("ns", "a");
