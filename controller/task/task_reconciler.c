@@ -579,8 +579,6 @@ static int turn(const struct task_deps *deps, struct reconcile *rc,
     struct store *tasks = informer_store(deps->tasks);
     struct kube_name name;
     bool waits = false;
-
-    *ret_assigned = false;
     int r = reconcile_object(deps, rc, object, &waits, ret_assigned, err);
 
     if (r < 0)
@@ -592,9 +590,25 @@ static int turn(const struct task_deps *deps, struct reconcile *rc,
     return r;
 }
 
+static int reconcile_stored(const struct task_deps *deps, struct reconcile *rc, bool *ret_assigned,
+                            struct error *err)
+{
+    CLEANUP(kube_object_unrefp)
+    struct kube_object *object = store_get(informer_store(deps->tasks), &rc->name);
+
+    *ret_assigned = false;
+    task_note_placement(deps, rc->arena, &rc->name, object);
+    if (object)
+        return turn(deps, rc, object, ret_assigned, err);
+
+    task_room_leave(deps, rc->arena, &rc->name); /* its finalizer has run, nothing else is left */
+    return 0;
+}
+
 int task_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
     const struct task_deps *deps = self;
+    bool assigned;
 
     if (task_room_is_all(&rc->name)) {
         task_room_tell(deps, rc);
@@ -605,20 +619,9 @@ int task_reconcile(void *self, struct reconcile *rc, struct error *err)
         return 0;
     }
 
-    CLEANUP(kube_object_unrefp)
-    struct kube_object *object = store_get(informer_store(deps->tasks), &rc->name);
-
-    task_note_placement(deps, rc->arena, &rc->name, object);
-    bool assigned = false;
-    int r = object ? turn(deps, rc, object, &assigned, err) : 0;
-    if (assigned) { /* its start does not wait behind the choices of all Tasks that came with it */
-        kube_object_unref(TAKE(object));
-        object = store_get(informer_store(deps->tasks), &rc->name);
-        r = object ? turn(deps, rc, object, &assigned, err) : 0;
-    }
-    if (object)
-        return r;
-
-    task_room_leave(deps, rc->arena, &rc->name); /* its finalizer has run, nothing else is left */
-    return 0;
+    int r = reconcile_stored(deps, rc, &assigned, err);
+    /* The start does not queue behind the choices of all Tasks that were woken together. */
+    if (assigned)
+        r = reconcile_stored(deps, rc, &assigned, err);
+    return r;
 }
