@@ -11,6 +11,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/base/timeline.h"
+#include "common/kube/finalizer.h"
 #include "common/runtime/thread.h"
 #include "standalone/api/delete.h"
 #include "standalone/api/stored.h"
@@ -355,18 +356,19 @@ static const struct resource *collector_resource(struct collector *collector, co
     return NULL;
 }
 
-/* The object with this list in metadata, which is left out when it is empty. Written, or deleted if nothing keeps it
- * any more, if it is still as it was read. */
-static enum collector_outcome collector_write(struct collector *collector, struct arena *arena,
-                                              const struct collector_subject *subject,
-                                              const char *list, const cJSON *items)
+/* The object with these items of a list in metadata, which is left out when it is empty, if some are missing. Written,
+ * or deleted if nothing keeps it any more, if it is still as it was read. */
+static enum collector_outcome collector_keep(struct collector *collector, struct arena *arena,
+                                             const struct collector_subject *subject,
+                                             const char *list, const cJSON *items)
 {
     const struct resource *resource = collector_resource(collector, subject->key);
+    const struct kv_value at = { .key = subject->key, .revision = subject->revision };
     cJSON *object = arena_own(arena, json_copy(subject->object), json_free);
     uint64_t revision;
     struct error err;
 
-    if (!resource)
+    if (!resource || json_len(items) == json_len(json_path(object, "metadata", list, NULL)))
         return COLLECTOR_DONE;
     json_remove(object_meta_of(object), list);
     if (json_len(items))
@@ -381,11 +383,7 @@ static enum collector_outcome collector_write(struct collector *collector, struc
 
     managed_fields_update(arena, &fields, subject->object, object);
 
-    int r = stored_is_finished(object)
-                ? kv_delete(collector->api->kv, subject->key, subject->revision, &revision, &err)
-                : stored_put(collector->api->kv, arena, resource, object, subject->key,
-                             subject->revision, NULL, &revision, &err);
-
+    int r = stored_write(collector->api->kv, arena, resource, object, &at, NULL, &revision, &err);
     return r == 0 ? COLLECTOR_DONE : COLLECTOR_LATER;
 }
 
@@ -431,10 +429,9 @@ static enum collector_outcome collector_look_at_owners(struct collector *collect
                                                     json_string(json_get(reference, "uid"), ""))))
             json_add(kept, json_copy(reference));
     }
-    if (json_len(kept) == len)
-        return COLLECTOR_DONE;
-    return json_len(kept) ? collector_write(collector, arena, subject, "ownerReferences", kept)
-                          : collector_delete(collector, arena, subject, NULL);
+    return len && !json_len(kept)
+               ? collector_delete(collector, arena, subject, NULL)
+               : collector_keep(collector, arena, subject, "ownerReferences", kept);
 }
 
 static enum collector_outcome collector_disown(struct collector *collector, const char *key,
@@ -451,9 +448,7 @@ static enum collector_outcome collector_disown(struct collector *collector, cons
         if (!str_equal(json_string(json_get(reference, "uid"), ""), uid))
             json_add(kept, json_copy(reference));
     }
-    return json_len(kept) == json_len(collector_owners(dependent.object))
-               ? COLLECTOR_DONE
-               : collector_write(collector, arena, &dependent, "ownerReferences", kept);
+    return collector_keep(collector, arena, &dependent, "ownerReferences", kept);
 }
 
 /* A batch of the dependents of an owner that is being deleted. */
@@ -481,20 +476,13 @@ static enum collector_outcome collector_end(struct collector *collector, struct 
                                             const struct collector_subject *subject)
 {
     enum collector_outcome outcome = COLLECTOR_DONE;
-    cJSON *kept = json_array(arena);
-    const cJSON *finalizers = json_path(subject->object, "metadata", "finalizers", NULL);
 
-    if (delete_has_finalizer(subject->object, FINALIZER_ORPHAN))
+    if (finalizer_has(subject->object, FINALIZER_ORPHAN))
         outcome = collector_orphan_dependents(collector, subject);
-    json_for_each (item, finalizers) {
-        const char *name = json_string(item, "");
-
-        if (!str_equal(name, FINALIZER_ORPHAN) && !str_equal(name, FINALIZER_FOREGROUND))
-            json_add_string(kept, name);
-    }
-    return outcome != COLLECTOR_DONE || json_len(kept) == json_len(finalizers)
+    return outcome != COLLECTOR_DONE
                ? outcome
-               : collector_write(collector, arena, subject, "finalizers", kept);
+               : collector_keep(collector, arena, subject, "finalizers",
+                                delete_finalizers(arena, subject->object, POLICY_BACKGROUND));
 }
 
 /* --- namespaces that are being deleted: their content goes, and then they do -------------------------- */
@@ -517,9 +505,8 @@ static int collector_is_in_going(struct collector *collector, struct arena *aren
 static enum collector_outcome collector_sweep(struct collector *collector, struct arena *arena,
                                               const struct collector_subject *subject)
 {
-    if (stored_is_going(subject->object) &&
-        !delete_has_finalizer(subject->object, FINALIZER_ORPHAN) &&
-        !delete_has_finalizer(subject->object, FINALIZER_FOREGROUND))
+    if (stored_is_going(subject->object) && !finalizer_has(subject->object, FINALIZER_ORPHAN) &&
+        !finalizer_has(subject->object, FINALIZER_FOREGROUND))
         return COLLECTOR_DONE; /* it is kept by another finalizer */
     return collector_delete(collector, arena, subject, POLICY_BACKGROUND);
 }

@@ -12,36 +12,23 @@
 
 /* --- what a deletion does to an object -------------------------------------------------------- */
 
-bool delete_has_finalizer(const cJSON *object, const char *name)
-{
-    json_for_each (item, json_path(object, "metadata", "finalizers", NULL)) {
-        if (str_equal(json_string(item, NULL), name))
-            return true;
-    }
-    return false;
-}
-
 static bool delete_is_kind(const cJSON *object, const char *kind)
 {
     return str_equal(json_string(json_get(object, "kind"), ""), kind);
 }
 
-/* The policy decides whether an object has the finalizers of the garbage collector; without one those that it has
- * stay. Nothing depends on an Event. */
-static cJSON *delete_finalizers(struct arena *arena, const cJSON *live,
-                                const struct delete_options *options)
+cJSON *delete_finalizers(struct arena *arena, const cJSON *live, const char *policy)
 {
     cJSON *ret = json_array(arena);
 
     json_for_each (item, json_path(live, "metadata", "finalizers", NULL)) {
         const char *name = json_string(item, "");
 
-        if (!options->policy ||
+        if (!policy ||
             (!str_equal(name, FINALIZER_ORPHAN) && !str_equal(name, FINALIZER_FOREGROUND)))
             json_add_string(ret, name);
     }
-    if (options->policy && str_equal(options->policy, POLICY_ORPHAN) &&
-        !delete_is_kind(live, "Event"))
+    if (policy && str_equal(policy, POLICY_ORPHAN) && !delete_is_kind(live, "Event"))
         json_add_string(ret, FINALIZER_ORPHAN);
     return ret;
 }
@@ -59,17 +46,11 @@ static void delete_mark(cJSON *object, int64_t now_us)
         json_set_int(metadata, "generation", generation + 1);
 }
 
-/* The object with its finalizers and a deletionTimestamp; NULL: nothing keeps it. */
-static cJSON *delete_marked(struct arena *arena, const cJSON *live,
-                            const struct delete_options *options, int64_t now_us)
+/* The object with its finalizers and a deletionTimestamp. */
+static cJSON *delete_marked(struct arena *arena, const cJSON *live, const char *policy,
+                            int64_t now_us)
 {
-    cJSON *finalizers = delete_finalizers(arena, live, options);
-    bool is_namespace =
-        delete_is_kind(live, "Namespace") && json_len(json_path(live, "spec", "finalizers", NULL));
-
-    if (!json_len(finalizers) && !is_namespace)
-        return NULL;
-
+    cJSON *finalizers = delete_finalizers(arena, live, policy);
     cJSON *object = arena_own(arena, json_copy(live), json_free);
     cJSON *metadata = object_meta_of(object);
 
@@ -78,7 +59,7 @@ static cJSON *delete_marked(struct arena *arena, const cJSON *live,
         json_set_copy(metadata, "finalizers", finalizers);
     if (!stored_is_going(live))
         delete_mark(object, now_us);
-    if (is_namespace) {
+    if (delete_is_kind(live, "Namespace")) {
         json_remove(object, "status");
         json_set_string(json_set_object(object, "status"), "phase", "Terminating");
     }
@@ -108,24 +89,19 @@ static enum delete_outcome delete_write(struct api *api, struct arena *arena,
                                         const struct delete_options *options, cJSON **ret_object,
                                         struct error *err)
 {
-    cJSON *live = *ret_object;
-    cJSON *marked = delete_marked(arena, live, options, clock_wall_us(api->clock));
-    bool is_same = marked && json_equal(marked, live);
+    cJSON *marked = delete_marked(arena, *ret_object, options->policy, clock_wall_us(api->clock));
+    bool ends = stored_is_finished(marked), changes = !json_equal(marked, *ret_object);
     uint64_t revision = value->revision;
     int r = 0;
 
-    if (marked)
+    if (!ends)
         *ret_object = marked;
-    if (!marked && !options->dry_run) {
-        r = kv_delete(api->kv, value->key, value->revision, &revision, err);
-    } else if (marked && !is_same && !options->dry_run) {
-        r = stored_put(api->kv, arena, resource, marked, value->key, value->revision, NULL,
-                       &revision, err);
-    }
+    if ((ends || changes) && !options->dry_run)
+        r = stored_write(api->kv, arena, resource, marked, value, NULL, &revision, err);
     if (r < 0)
         return r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;
     stored_set_version(*ret_object, revision);
-    return marked ? DELETE_PENDING : DELETE_DONE;
+    return ends ? DELETE_DONE : DELETE_PENDING;
 }
 
 /* DELETE_FAILED with a conflict: somebody else was faster. */
@@ -305,9 +281,9 @@ int call_delete_collection(struct api_call *call)
     if (list_open(&list, call) < 0 || delete_read_options(call, &options) < 0 ||
         list_read(&list) < 0)
         return -1;
-    for (size_t i = 0; i < list.len; i++) {
+    for (size_t at = 0; at < list.keys.len; at += strlen(list.keys.data + at) + 1) {
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-        const char *name = list.keys[i] + strlen(list.range.prefix);
+        const char *name = list.keys.data + at + strlen(list.range.prefix);
         struct error err = { 0 };
         cJSON *object;
         enum delete_outcome outcome;

@@ -9,7 +9,9 @@
 #define POLICY_FOREGROUND "Foreground"
 #define POLICY_BACKGROUND "Background"
 
-bool delete_has_finalizer(const cJSON *object, const char *name);
+/* The finalizers of the object, in the arena. The policy decides whether those of the garbage collector are among them;
+ * without one (NULL) those that it has stay. Nothing depends on an Event. */
+cJSON *delete_finalizers(struct arena *arena, const cJSON *live, const char *policy);
 
 struct delete_options {
     /* Preconditions; NULL: none, but "" is one that no object meets. */

@@ -98,20 +98,6 @@ static int list_choose_revision(struct list *list)
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-static void list_keep_key(struct list *list, const char *key)
-{
-    struct arena *arena = list->call->arena;
-
-    if ((list->len & (list->len - 1)) == 0) { /* 0, 1, 2, 4, …: all are taken */
-        const char **keys = arena_array(arena, const char *, list->len ? 2 * list->len : 1);
-
-        if (list->len)
-            memcpy(keys, list->keys, list->len * sizeof(*keys));
-        list->keys = keys;
-    }
-    list->keys[list->len] = arena_strdup(arena, key);
-}
-
 /* tree: of the value; NULL: made in the arena if the form needs it. */
 static int list_append(struct list *list, struct arena *arena, const struct kv_value *value,
                        cJSON *tree, struct error *err)
@@ -120,7 +106,8 @@ static int list_append(struct list *list, struct arena *arena, const struct kv_v
     const cJSON *shown;
     size_t len;
 
-    if (list->len && !buf_append_string(&list->text, ","))
+    if ((list->len && !buf_append_string(&list->text, ",")) ||
+        (list->keeps_keys && !buf_append(&list->keys, value->key, strlen(value->key) + 1)))
         return error_set(err, ERROR_TOO_LARGE, "the list is too large");
     if (!tree && call->format.type == FORMAT_OBJECT)
         return stored_append(arena, call->resource, value, 0, &list->text, err);
@@ -150,8 +137,6 @@ static int list_take(struct list *list, const struct kv_value *value)
         return 0;
     if (r < 0 || list_append(list, arena, value, tree, &err) < 0)
         return call_fail_error(list->call, &err);
-    if (list->keeps_keys)
-        list_keep_key(list, value->key);
     list->len++;
     if (!request->has_room || list->text.len <= list->room)
         return 0;
@@ -201,7 +186,7 @@ static int list_read_chunk(struct list *list)
 int list_open(struct list *list, struct api_call *call)
 {
     list->call = call;
-    list->text = (struct buf)BUF_INIT(MAX_LIST);
+    list->text = list->keys = (struct buf)BUF_INIT(MAX_LIST);
     list->room = ROOM_STEP;
     list->range.prefix = stored_key(call->arena, call->resource, call->route.ns, NULL);
     list->table = present_options(call);
@@ -271,6 +256,7 @@ int list_reply(struct list *list)
 void list_release(struct list *list)
 {
     buf_release(&list->text);
+    buf_release(&list->keys);
 }
 
 int call_list(struct api_call *call)

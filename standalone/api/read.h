@@ -17,8 +17,8 @@ struct list {
     size_t room;     /* there is room for so many bytes of it */
     size_t len;      /* objects that were taken */
     size_t remaining;
-    bool keeps_keys;   /* the deletion of a collection: */
-    const char **keys; /* of the objects, in the call's arena */
+    bool keeps_keys; /* the deletion of a collection: */
+    struct buf keys; /* of the objects, each with its NUL */
 };
 
 /* Reads the query. -1 after a refusal. */

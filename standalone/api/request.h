@@ -40,8 +40,7 @@ struct query {
     const char *field_manager;
     const char *field_validation;
     bool force, force_set;
-    bool keep_status,
-        keep_status_set; /* of an object that is created, with its status: for import */
+    bool keep_status; /* of an object that is created, with its status: for import */
     const char *propagation_policy;
     const char *include_object;
     const char *uid; /* a precondition of a deletion, as resource_version is */

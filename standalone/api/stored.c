@@ -44,16 +44,19 @@ static const char *stored_text(struct arena *arena, const struct resource *resou
     return json_text(arena, object, ret_len);
 }
 
-int stored_put(struct kv *kv, struct arena *arena, const struct resource *resource,
-               const cJSON *object, const char *key, uint64_t revision,
-               const struct kv_guard *guard, uint64_t *ret_revision, struct error *err)
+int stored_write(struct kv *kv, struct arena *arena, const struct resource *resource,
+                 const cJSON *object, const struct kv_value *at, const struct kv_guard *guard,
+                 uint64_t *ret_revision, struct error *err)
 {
     size_t len;
+
+    if (stored_is_finished(object))
+        return kv_delete(kv, at->key, at->revision, ret_revision, err);
+
     const char *text =
         stored_text(arena, resource, arena_own(arena, json_copy(object), json_free), &len);
 
-    return guard ? kv_put_guarded(kv, key, text, len, revision, guard, ret_revision, err)
-                 : kv_put(kv, key, text, len, revision, ret_revision, err);
+    return kv_put_guarded(kv, at->key, text, len, at->revision, guard, ret_revision, err);
 }
 
 void stored_set_version(cJSON *object, uint64_t revision)

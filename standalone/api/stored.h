@@ -20,10 +20,11 @@ const char *stored_key(struct arena *arena, const struct resource *resource, con
 bool stored_is_going(const cJSON *object);
 bool stored_is_finished(const cJSON *object);
 
-/* Writes the object, if it is still as it was at this revision (0: not there). guard: kv_put_guarded's; NULL: none. */
-int stored_put(struct kv *kv, struct arena *arena, const struct resource *resource,
-               const cJSON *object, const char *key, uint64_t revision,
-               const struct kv_guard *guard, uint64_t *ret_revision, struct error *err) MUST_CHECK;
+/* Writes the object to the key of `at`, which must still have its revision (0: not there), or deletes the key if the
+ * object is finished. guard: kv_put_guarded's; NULL: none. */
+int stored_write(struct kv *kv, struct arena *arena, const struct resource *resource,
+                 const cJSON *object, const struct kv_value *at, const struct kv_guard *guard,
+                 uint64_t *ret_revision, struct error *err) MUST_CHECK;
 
 /* Returns the object as clients of this version of the resource see it, with resourceVersion;
  * owned by the arena, free to change. revision: the one to show instead of the value's own; 0:

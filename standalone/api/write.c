@@ -439,7 +439,8 @@ static bool write_was_slower(int r)
 static int write_store(struct write *write)
 {
     struct api_call *call = write->call;
-    int code = write->live ? 200 : 201, r;
+    int code = write->live ? 200 : 201;
+    const struct kv_value at = { .key = write_key(write), .revision = write->revision };
     uint64_t revision = 0;
     struct error err;
 
@@ -449,18 +450,14 @@ static int write_store(struct write *write)
     if (write->is_taken)
         return call_fail_named(call, 409, "AlreadyExists", object_meta_text(write->object, "name"),
                                "already exists");
-    if (call->query.dry_run)
-        return write_reply(write, 0, code);
 
-    bool ends = write->live && stored_is_finished(write->object);
+    bool ends = stored_is_finished(write->object);
 
-    if (ends)
-        r = kv_delete(call->api->kv, write_key(write), write->revision, &revision, &err);
-    else if (write->live && json_equal(write->live, write->object))
+    if (call->query.dry_run || (write->live && !ends && json_equal(write->live, write->object)))
         return write_reply(write, 0, code); /* nothing changed: the version stays */
-    else
-        r = stored_put(call->api->kv, call->arena, call->resource, write->object, write_key(write),
-                       write->revision, write->place.key ? &write->place : NULL, &revision, &err);
+
+    int r = stored_write(call->api->kv, call->arena, call->resource, write->object, &at,
+                         write->place.key ? &write->place : NULL, &revision, &err);
     if (write_was_slower(r))
         return 1;
     if (r < 0)

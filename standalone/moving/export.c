@@ -76,13 +76,17 @@ static int write_object(struct export *export, struct arena *arena, const struct
     return write_document(export, manifest_of(arena, kind, object, export->options->status), err);
 }
 
-/* By pages, each let go before the next. */
+/* By pages, each let go before the next. Of namespaces with options->ns the first one from this name on: the prefix finds
+ * also those that begin like it. */
 static int write_kind(struct export *export, struct error *err)
 {
     const char *ns = str_is_empty(export->options->ns) ? NULL : export->options->ns;
-    struct kv_range range = { .prefix = stored_key(export->arena, export->resource, ns, NULL),
-                              .limit = PAGE,
-                              .uncounted = true };
+    bool is_one = ns && !export->resource->kind.namespaced;
+    struct kv_range range = {
+        .prefix = stored_key(export->arena, export->resource, ns, is_one ? ns : NULL),
+        .limit = is_one ? 1 : PAGE,
+        .uncounted = true,
+    };
     struct kv_page page;
     int r;
 
@@ -90,6 +94,8 @@ static int write_kind(struct export *export, struct error *err)
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
         r = kv_reader_list(export->reader, arena, &range, &page, err);
+        if (r == 0 && is_one && !(page.len && str_equal(page.items[0].key, range.prefix)))
+            r = error_set(err, ERROR_NOT_FOUND, "there is no namespace '%s'", ns);
         for (size_t i = 0; r == 0 && i < page.len; i++) {
             CLEANUP(arena_destroyp) struct arena *own = arena_create();
 
@@ -97,21 +103,8 @@ static int write_kind(struct export *export, struct error *err)
         }
         if (r == 0 && page.remaining)
             range.after = arena_strdup(export->arena, page.items[page.len - 1].key);
-    } while (r == 0 && page.remaining);
+    } while (r == 0 && page.remaining && !is_one);
     return r;
-}
-
-/* The namespace itself, of which the others' prefix would find those that begin like it. */
-static int write_namespace(struct export *export, const char *name, struct error *err)
-{
-    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct kv_value value;
-
-    int r = kv_reader_get(export->reader, arena, stored_key(arena, export->resource, NULL, name),
-                          &value, err);
-    if (r == -ERROR_NOT_FOUND)
-        return error_set(err, ERROR_NOT_FOUND, "there is no namespace '%s'", name);
-    return r < 0 ? r : write_object(export, arena, &value, err);
 }
 
 int export_write(struct arena *arena, struct kv_reader *reader, const struct resources *resources,
@@ -127,10 +120,7 @@ int export_write(struct arena *arena, struct kv_reader *reader, const struct res
 
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(ORDER); i++) {
         export.resource = resources_find(resources, ORDER[i].group, "v1", ORDER[i].plural);
-        if (!export.resource->kind.namespaced && !str_is_empty(options->ns))
-            r = write_namespace(&export, options->ns, err);
-        else
-            r = write_kind(&export, err);
+        r = write_kind(&export, err);
     }
     buf_release(&export.buf);
     *ret = export.counts;

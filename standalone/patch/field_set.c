@@ -41,11 +41,6 @@ struct field_set *field_set_add(struct arena *arena, struct field_set *set, char
     return field_set_append(arena, set, &(struct field_set){ .kind = kind, .name = name });
 }
 
-void field_set_complete(struct arena *arena, struct field_set *set)
-{
-    *set = field_set_union(arena, set, 1);
-}
-
 /* --- questions -------------------------------------------------------------------------------- */
 
 bool field_set_is_empty(const struct field_set *set)
@@ -163,7 +158,7 @@ bool field_set_read(struct arena *arena, const cJSON *fields, struct field_set *
         if (!field_set_read(arena, member, child))
             return false;
     }
-    field_set_complete(arena, ret);
+    *ret = field_set_union(arena, ret, 1); /* orders and unites the children */
     return true;
 }
 

@@ -20,12 +20,11 @@ struct field_set {
     const cJSON *value; /* of an object (fields.h) */
 };
 
-/* Building: children may come in any order and twice; field_set_complete orders and unites them. The returned child is
- * valid until the next one is added. Reserving space for so many children of an empty set saves memory. */
+/* Building: children may come in any order; the set is complete once they are ordered. The returned child is valid until
+ * the next one is added. Reserving space for so many children of an empty set saves memory. */
 void field_set_reserve(struct arena *arena, struct field_set *set, size_t len);
 struct field_set *field_set_add(struct arena *arena, struct field_set *set, char kind,
                                 const char *name);
-void field_set_complete(struct arena *arena, struct field_set *set);
 
 bool field_set_is_empty(const struct field_set *set);
 /* NULL: there is none. */

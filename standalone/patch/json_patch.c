@@ -13,7 +13,7 @@ struct json_patching {
     struct arena *arena;
     struct error *err;
     cJSON *document;
-    size_t steps; /* values looked at */
+    size_t copied_values, copied_bytes; /* by all operations so far */
 };
 
 /* The place that a path points to. */
@@ -29,16 +29,6 @@ static int json_patch_unfit(const struct json_patching *patching, const char *pa
 {
     return error_set(patching->err, ERROR_CONFLICT,
                      "an operation does not fit the document at '%s'", path);
-}
-
-static int json_patch_spend(struct json_patching *patching, size_t steps)
-{
-    patching->steps += steps;
-    if (patching->steps < JSON_PATCH_MAX_STEPS)
-        return 0;
-    return error_set(patching->err, ERROR_TOO_LARGE,
-                     "the operations of the patch look at more than %u values, or copy too much",
-                     JSON_PATCH_MAX_STEPS);
 }
 
 /* --- pointers --------------------------------------------------------------------------------- */
@@ -57,9 +47,9 @@ static const char *json_patch_unescaped(struct arena *arena, const char *token, 
     return text;
 }
 
-static void json_patch_find_item(struct json_place *place, bool insert, int64_t len)
+static void json_patch_find_item(struct json_place *place, bool insert)
 {
-    int64_t index;
+    int64_t index, len = (int64_t)json_len(place->container);
 
     if (insert && str_equal(place->token, "-"))
         index = len;
@@ -79,7 +69,7 @@ static int json_patch_find(struct json_patching *patching, const char *path, boo
     if (*path && *path != '/')
         return json_patch_unfit(patching, path);
     for (const char *at = path; *at; place.depth++) {
-        size_t token_len = strcspn(at + 1, "/"), len = json_len(place.item);
+        size_t token_len = strcspn(at + 1, "/");
 
         if (!cJSON_IsArray(place.item) && !cJSON_IsObject(place.item))
             return json_patch_unfit(patching, path);
@@ -90,11 +80,7 @@ static int json_patch_find(struct json_patching *patching, const char *path, boo
         place.item =
             place.may_add ? (cJSON *)(uintptr_t)json_get(place.container, place.token) : NULL;
         if (!place.may_add)
-            json_patch_find_item(&place, insert && !*at, (int64_t)len);
-
-        int r = json_patch_spend(patching, len);
-        if (r < 0)
-            return r;
+            json_patch_find_item(&place, insert && !*at);
     }
     *ret = place;
     return 0;
@@ -106,12 +92,17 @@ static int json_patch_find(struct json_patching *patching, const char *path, boo
 static int json_patch_count_copy(struct json_patching *patching, const cJSON *value)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    size_t count = json_count(value, JSON_PATCH_MAX_STEPS / JSON_PATCH_STEPS_OF_VALUE), len;
+    size_t len = 0;
 
-    if (json_patch_spend(patching, count * JSON_PATCH_STEPS_OF_VALUE) < 0)
-        return -ERROR_TOO_LARGE;
-    (void)json_text(arena, value, &len);
-    return json_patch_spend(patching, len * JSON_PATCH_STEPS_OF_BYTE);
+    patching->copied_values += json_count(value, JSON_PATCH_MAX_COPIED_VALUES);
+    if (patching->copied_values < JSON_PATCH_MAX_COPIED_VALUES)
+        (void)json_text(arena, value, &len);
+    patching->copied_bytes += len;
+    if (len && patching->copied_bytes <= JSON_PATCH_MAX_COPIED_BYTES)
+        return 0;
+    return error_set(patching->err, ERROR_TOO_LARGE,
+                     "the operations of the patch copy more than %u values or %u bytes",
+                     JSON_PATCH_MAX_COPIED_VALUES, JSON_PATCH_MAX_COPIED_BYTES);
 }
 
 /* The value of a move or a copy. *ret is the caller's, also when it fails. */
@@ -127,7 +118,7 @@ static int json_patch_fetch(struct json_patching *patching, bool move, const cha
         return r;
     if (move) {
         *ret = cJSON_DetachItemViaPointer(place.container, place.item);
-        return json_patch_spend(patching, json_count(*ret, JSON_PATCH_MAX_STEPS - patching->steps));
+        return 0;
     }
     r = json_patch_count_copy(patching, place.item);
     if (r == 0)

@@ -18,14 +18,14 @@ struct manager {
     const char *subresource; /* "" for none */
     const char *version;     /* apiVersion of the fields */
     bool applies;            /* operation Apply; otherwise Update */
-    const char *time;        /* RFC 3339; NULL: none */
+    const char *time;        /* RFC 3339; "": none */
     struct field_set fields;
 };
 
-/* In the arena, as all they point to. */
+/* In the arena, as all they point to; items have room for two more than were read. */
 struct managers {
     struct manager *items;
-    size_t len, cap;
+    size_t len;
 };
 
 /* --- managers ---------------------------------------------------------------------------------- */
@@ -47,19 +47,14 @@ static struct manager *managers_find(const struct managers *managers, const stru
     return NULL;
 }
 
-static struct manager *managers_add(struct arena *arena, struct managers *managers,
-                                    const struct manager *manager)
+/* The one that managers_find finds, or a new one. */
+static struct manager *managers_get(struct managers *managers, const struct manager *id)
 {
-    if (managers->len == managers->cap) {
-        size_t cap = managers->cap ? managers->cap * 2 : 8;
-        struct manager *items = arena_array(arena, struct manager, cap);
+    struct manager *known = managers_find(managers, id);
 
-        if (managers->len)
-            memcpy(items, managers->items, managers->len * sizeof(*items));
-        managers->items = items;
-        managers->cap = cap;
-    }
-    managers->items[managers->len] = *manager;
+    if (known)
+        return known;
+    managers->items[managers->len] = *id;
     return &managers->items[managers->len++];
 }
 
@@ -86,7 +81,7 @@ static bool managers_read_entry(struct arena *arena, const cJSON *entry, struct 
         .subresource = json_string(json_get(entry, "subresource"), ""),
         .version = json_string(json_get(entry, "apiVersion"), ""),
         .applies = str_equal(operation, "Apply"),
-        .time = json_string(json_get(entry, "time"), NULL),
+        .time = json_string(json_get(entry, "time"), ""),
     };
     if ((!ret->applies && !str_equal(operation, "Update")) || !*ret->version ||
         !str_equal(json_string(json_get(entry, "fieldsType"), ""), "FieldsV1"))
@@ -97,20 +92,18 @@ static bool managers_read_entry(struct arena *arena, const cJSON *entry, struct 
 /* false: an entry cannot be read; *ret is not changed. */
 static bool managers_read(struct arena *arena, const cJSON *managed_fields, struct managers *ret)
 {
-    struct managers managers = { 0 };
+    struct managers managers = {
+        .items = arena_array(arena, struct manager, json_len(managed_fields) + 2),
+    };
 
     if (json_len(managed_fields) > MANAGERS_MAX)
         return false;
     json_for_each (entry, managed_fields) {
-        struct manager manager, *known;
+        struct manager manager;
 
         if (!managers_read_entry(arena, entry, &manager))
             return false;
-        known = managers_find(&managers, &manager);
-        if (known)
-            *known = manager; /* the last one counts */
-        else
-            managers_add(arena, &managers, &manager);
+        *managers_get(&managers, &manager) = manager; /* of the same the last one counts */
     }
     *ret = managers;
     return true;
@@ -118,24 +111,14 @@ static bool managers_read(struct arena *arena, const cJSON *managed_fields, stru
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static int64_t managers_seconds(const struct manager *manager)
-{
-    int64_t us = 0;
-
-    if (!manager->time || !rfc3339_parse(manager->time, &us))
-        return 0;
-    return us / 1000000;
-}
-
-/* Those that apply come first, and then the older ones. */
+/* Those that apply come first, and then the older ones: this server writes all times in one zone. */
 static int managers_compare(const void *a, const void *b)
 {
     const struct manager *one = a, *other = b;
-    int64_t one_s = managers_seconds(one), other_s = managers_seconds(other);
     int order = (int)other->applies - (int)one->applies;
 
     if (!order)
-        order = one_s < other_s ? -1 : one_s > other_s;
+        order = strcmp(one->time, other->time);
     if (!order)
         order = strcmp(one->name, other->name);
     if (!order)
@@ -178,7 +161,7 @@ static cJSON *managers_write(struct arena *arena, struct managers *managers)
             json_set_string(entry, "manager", manager->name);
         json_set_string(entry, "operation", manager->applies ? "Apply" : "Update");
         json_set_string(entry, "apiVersion", manager->version);
-        if (manager->time)
+        if (*manager->time)
             json_set_string(entry, "time", manager->time);
         json_set_string(entry, "fieldsType", "FieldsV1");
         json_set(entry, "fieldsV1", field_set_write(arena, &manager->fields));
@@ -214,7 +197,9 @@ static struct managing managing_of(struct arena *arena, const struct managed_fie
         .now = arena_strdup(arena, rfc3339_format(write->now_us, now)),
         .own = { .name = write->manager,
                  .subresource = write->subresource,
-                 .version = resource_api_version(arena, write->resource) },
+                 .version = resource_api_version(arena, write->resource),
+                 .time = "" },
+        .managers = { .items = arena_array(arena, struct manager, 2) },
     };
 }
 
@@ -250,18 +235,6 @@ static struct field_set managing_written(const struct managing *self, const stru
                            self->write->resource->has_status ? other : ""));
 
     return field_set_part(self->arena, set, &unwritten, KEEP_OUTSIDE);
-}
-
-/* An object that is not there; a built-in kind has its spec at least. */
-static const cJSON *managing_nothing(const struct managing *self)
-{
-    cJSON *object = json_object(self->arena);
-
-    json_set_string(object, "apiVersion", self->own.version);
-    json_set_string(object, "kind", self->write->resource->kind.kind);
-    if (!self->write->resource->custom && schema_field(self->schema, "spec"))
-        json_set_object(object, "spec");
-    return object;
 }
 
 /* --- update ----------------------------------------------------------------------------------- */
@@ -327,9 +300,7 @@ static void managing_update(struct managing *self, const struct field_set *old,
     managing_take(self, &change);
     if (field_set_is_empty(&both[0]))
         return;
-    known = managers_find(&self->managers, &updater);
-    if (!known)
-        known = managers_add(self->arena, &self->managers, &updater);
+    known = managers_get(&self->managers, &updater);
     both[1] = known->fields;
     known->fields = field_set_union(self->arena, both, ARRAY_LEN(both));
     known->time = self->now;
@@ -371,10 +342,9 @@ void managed_fields_update(struct arena *arena, const struct managed_fields_writ
 
     managing_read(&self, live, object);
     if (fields_of(arena, self.schema, object, true, &new, NULL) < 0) {
-        self.managers = (struct managers){ 0 };
+        self.managers.len = 0;
     } else if (self.managers.len || !live) {
-        (void)!fields_of(arena, self.schema, live ? live : managing_nothing(&self), true, &old,
-                         NULL);
+        (void)!fields_of(arena, self.schema, live ? live : json_object(arena), true, &old, NULL);
         managing_update(&self, &old, &new, write->manager);
     }
     managing_set(&self, object);
@@ -443,7 +413,7 @@ static struct field_set managing_allowed(const struct managing *self)
 {
     const char *last =
         json_string(json_path(self->live, "metadata", "annotations", LAST_APPLIED, NULL), "");
-    struct field_set set = { 0 };
+    struct field_set set;
     struct fields_change change;
     const cJSON *object;
 
@@ -485,10 +455,9 @@ static const cJSON *managing_conflicts(const struct managing *self, const struct
 static int managing_read_live(struct managing *self, const cJSON *live, struct error *err)
 {
     const cJSON *known = json_path(live, "metadata", "managedFields", NULL);
-    struct field_set nothing;
     struct error why;
 
-    self->live = live ? live : managing_nothing(self);
+    self->live = live ? live : json_object(self->arena);
     int r = fields_of(self->arena, self->schema, self->live, true, &self->live_fields, &why);
     if (!managers_read(self->arena, known, &self->managers))
         return error_set(err, ERROR_INTERNAL, "metadata.managedFields cannot be read");
@@ -497,8 +466,7 @@ static int managing_read_live(struct managing *self, const cJSON *live, struct e
     if (r < 0)
         return error_set(err, ERROR_INTERNAL, "the object does not fit its schema: %s",
                          why.message);
-    (void)!fields_of(self->arena, self->schema, managing_nothing(self), true, &nothing, NULL);
-    managing_update(self, &nothing, &self->live_fields, "before-first-apply");
+    managing_update(self, &(struct field_set){ 0 }, &self->live_fields, "before-first-apply");
     return 0;
 }
 
@@ -521,9 +489,7 @@ static int managing_read_applied(struct managing *self, struct error *err)
         return error_set(err, ERROR_INTERNAL, "the applied object does not fit its schema: %s",
                          why.message);
     self->own.applies = true;
-    known = managers_find(&self->managers, &self->own);
-    if (!known)
-        known = managers_add(self->arena, &self->managers, &self->own);
+    known = managers_get(&self->managers, &self->own);
     self->last = known->fields;
     known->version = self->own.version;
     known->fields = managing_written(self, &self->applied_fields);

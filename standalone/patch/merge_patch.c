@@ -20,11 +20,10 @@ struct merging {
 static cJSON *merge_map(struct merging *merging, const struct schema *schema, cJSON *map,
                         const cJSON *patch);
 
-static void merge_fail(struct merging *merging, enum error_code code, const char *why,
-                       const char *name)
+static void merge_fail(struct merging *merging, const char *why, const char *name)
 {
     if (!merging->failed)
-        merging->failed = error_set(merging->err, code, "%s: '%s'", why, name);
+        merging->failed = error_set(merging->err, ERROR_INVALID, "%s: '%.100s'", why, name);
 }
 
 static const char *merge_directive(const cJSON *item)
@@ -102,13 +101,11 @@ static void merge_item(struct merging *merging, const struct schema *schema, cJS
     cJSON *item = id ? map_get(items, id) : NULL;
 
     if (!id) {
-        merge_fail(merging, ERROR_INTERNAL, "an item of a list lacks its merge key",
-                   schema->merge_key);
+        merge_fail(merging, "an item of a list lacks its merge key", schema->merge_key);
     } else if (str_equal(directive, "delete")) {
         merge_delete(list, items, id);
     } else if (*directive) {
-        merge_fail(merging, ERROR_INTERNAL, "an item of a list has an unknown " MERGE_DIRECTIVE,
-                   directive);
+        merge_fail(merging, "an item of a list has an unknown " MERGE_DIRECTIVE, directive);
     } else if (!item) {
         item = json_copy(change);
         json_add(list, item);
@@ -193,8 +190,7 @@ static cJSON *merge_map(struct merging *merging, const struct schema *schema, cJ
                         const cJSON *patch)
 {
     if (merging->strategic && json_get(patch, MERGE_DIRECTIVE))
-        merge_fail(merging, ERROR_INTERNAL, "an object has an unknown " MERGE_DIRECTIVE,
-                   merge_directive(patch));
+        merge_fail(merging, "an object has an unknown " MERGE_DIRECTIVE, merge_directive(patch));
     merge_members(merging, schema, map, patch);
     return map;
 }

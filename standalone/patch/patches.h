@@ -5,19 +5,18 @@
 
 struct schema;
 
-/* As the API server allows. */
+/* As the API server allows. A body has values for a third of them, so that the lists and objects which these go through
+ * cost some tenths of a second at most. */
 #define JSON_PATCH_MAX_OPERATIONS 10000
-/* Values that all operations of one patch may look at together: some tenths of a second of work. */
-#define JSON_PATCH_MAX_STEPS 20000000u
-/* A "copy" takes memory: 16,000 values or 3 MiB of text in one patch. */
-#define JSON_PATCH_STEPS_OF_VALUE 1250u
-#define JSON_PATCH_STEPS_OF_BYTE 6u
+/* All copies of one patch together. */
+#define JSON_PATCH_MAX_COPIED_VALUES 16000u
+#define JSON_PATCH_MAX_COPIED_BYTES (3u << 20)
 
 /*
  * JSON Patch (RFC 6902). As kube-apiserver has it, "replace" adds a member that is not there. Either all operations
  * are carried out or none. *ret is a new tree in the arena; document is not changed.
  * ERROR_INVALID: operations is not a list of objects.
- * ERROR_TOO_LARGE: too many operations, or they look at too many values, or copy too much.
+ * ERROR_TOO_LARGE: too many operations, or they copy too much.
  * ERROR_CONFLICT: an operation does not fit the document (a failed test included), or the result would nest deeper
  * than JSON_MAX_DEPTH.
  */
@@ -33,7 +32,7 @@ cJSON *merge_patch_apply(struct arena *arena, const cJSON *document, const cJSON
  * x-kubernetes-patch-strategy "merge", by their x-kubernetes-patch-merge-key or, without a key, as sets, whose new items
  * come last. Directives: $patch (delete, in an item of a list) and $deleteFromPrimitiveList/<field>; other members
  * that begin with $ are ignored, as none of these lists has a meaning in its order. *ret is a new tree in the arena.
- * ERROR_INVALID: patch is not an object. ERROR_INTERNAL: an unknown $patch, or an item without its key.
+ * ERROR_INVALID: patch is not an object, has an unknown $patch, or an item without its key.
  */
 int strategic_patch_apply(struct arena *arena, const struct schema *schema, const cJSON *document,
                           const cJSON *patch, cJSON **ret, struct error *err) MUST_CHECK;

@@ -1,11 +1,12 @@
 #include "standalone/schema/name_rules.h"
 
+#include <stdio.h>
+
 #include "common/base/str.h"
 
 #define MAX_SUBDOMAIN 253
 #define MAX_LABEL 63
-#define LOWER "abcdefghijklmnopqrstuvwxyz0123456789"
-#define NAME LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_."
+#define NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
 #define SUBDOMAIN_WORDS                                                                            \
     "must be no more than 253 characters: parts of a-z, 0-9 and '-', joined by '.', each with a "  \
@@ -23,42 +24,24 @@ void invalid_text(struct field_errors *errors, const char *path, const char *val
     json_free(shown);
 }
 
-/* Not empty, of the allowed characters, with a letter or a digit at both ends. */
-static bool is_made_of(const char *text, size_t len, const char *allowed)
-{
-    return len && strspn(text, allowed) >= len && !strchr("-_.", text[0]) &&
-           !strchr("-_.", text[len - 1]);
-}
-
-static bool is_subdomain(const char *text, size_t len)
-{
-    for (size_t at = 0, part; at <= len; at += part + 1) {
-        part = strcspn(text + at, ".");
-        part = part < len - at ? part : len - at;
-        if (!is_made_of(text + at, part, LOWER "-"))
-            return false;
-    }
-    return len <= MAX_SUBDOMAIN;
-}
-
+/* With a letter or a digit at both ends. */
 static bool is_name(const char *text)
 {
     size_t len = strlen(text);
 
-    return len <= MAX_LABEL && is_made_of(text, len, NAME);
+    return len && len <= MAX_LABEL && strspn(text, NAME) == len && !strchr("-_.", text[0]) &&
+           !strchr("-_.", text[len - 1]);
 }
 
 void check_dns_subdomain(struct field_errors *errors, const char *path, const char *value)
 {
-    if (!is_subdomain(value, strlen(value)))
+    if (!str_is_dns_subdomain(value))
         invalid_text(errors, path, value, SUBDOMAIN_WORDS);
 }
 
 void check_dns_label(struct field_errors *errors, const char *path, const char *value)
 {
-    size_t len = strlen(value);
-
-    if (len > MAX_LABEL || !is_made_of(value, len, LOWER "-"))
+    if (!str_is_dns_label(value))
         invalid_text(errors, path, value,
                      "must be no more than 63 characters of a-z, 0-9 and '-', with a letter or "
                      "digit at both ends");
@@ -67,8 +50,10 @@ void check_dns_label(struct field_errors *errors, const char *path, const char *
 void check_qualified_name(struct field_errors *errors, const char *path, const char *value)
 {
     const char *slash = strchr(value, '/');
+    char prefix[MAX_SUBDOMAIN + 2]; /* one that is longer is too long also where it is cut */
 
-    if (slash && !is_subdomain(value, (size_t)(slash - value)))
+    (void)snprintf(prefix, sizeof(prefix), "%.*s", slash ? (int)(slash - value) : 0, value);
+    if (slash && !str_is_dns_subdomain(prefix))
         invalid_text(errors, path, value, "prefix part " SUBDOMAIN_WORDS);
     else if (!is_name(slash ? slash + 1 : value))
         invalid_text(errors, path, value, "name part " NAME_WORDS);

@@ -8,6 +8,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/json/place.h"
+#include "common/kube/finalizer.h"
 #include "common/schema/nodes.h"
 #include "standalone/schema/name_rules.h"
 
@@ -179,7 +180,7 @@ struct meta_check {
     struct arena *arena;
     struct field_errors *errors;
     const struct kube_kind *kind;
-    const cJSON *metadata;
+    const cJSON *object, *metadata;
     const cJSON *old; /* metadata of the old object; NULL: created */
 };
 
@@ -253,25 +254,14 @@ static void meta_check_owners(const struct meta_check *check)
                     "only one owner can be the controller");
 }
 
-static bool has_text(const cJSON *array, const char *text)
-{
-    json_for_each (item, array) {
-        if (str_equal(json_string(item, NULL), text))
-            return true;
-    }
-    return false;
-}
-
 static void meta_check_finalizers(const struct meta_check *check)
 {
     const cJSON *finalizers = json_get(check->metadata, "finalizers");
 
-    json_for_each (finalizer, finalizers) {
-        const char *name = json_string(finalizer, "");
-
-        check_qualified_name(check->errors, "metadata.finalizers", name);
-    }
-    if (has_text(finalizers, "orphan") && has_text(finalizers, "foregroundDeletion"))
+    json_for_each (finalizer, finalizers)
+        check_qualified_name(check->errors, "metadata.finalizers", json_string(finalizer, ""));
+    if (finalizer_has(check->object, "orphan") &&
+        finalizer_has(check->object, "foregroundDeletion"))
         field_error(check->errors, FIELD_ERROR_INVALID, "metadata.finalizers", finalizers,
                     "orphan and foregroundDeletion exclude each other");
 }
@@ -323,6 +313,7 @@ void object_meta_validate(const struct kube_kind *kind, const cJSON *object, con
     const struct meta_check check = { .arena = arena,
                                       .errors = errors,
                                       .kind = kind,
+                                      .object = object,
                                       .metadata = json_get(object, "metadata"),
                                       .old = json_get(old, "metadata") };
 

@@ -6,7 +6,8 @@
 #include "common/base/str.h"
 #include "standalone/server/users.h"
 
-#define LOOK_EVERY_MS 1000
+/* An idle stream has nothing to tell a user who may not have it any more, so it need not end at once. */
+#define LOOK_EVERY_MS 5000
 
 struct stream {
     struct api_watch *watch;

@@ -15,6 +15,6 @@ struct sender_user {
     char token_hash[SHA256_HEX_LEN];
 };
 
-/* Takes the watch. A stream looks again each second, and before each line, whether the token is still that of the same
+/* Takes the watch. A stream looks before each line, and each five seconds, whether the token is still that of the same
  * user with the same role. */
 struct http_stream stream_open(struct api_watch *watch, const struct sender_user *sender);

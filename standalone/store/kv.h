@@ -193,8 +193,6 @@ struct kv_reader;
 int kv_reader_open(const char *path, struct kv_reader **ret, struct error *err) MUST_CHECK;
 void kv_reader_close(struct kv_reader *reader); /* NULL is fine */
 DEFINE_CLEANUP(struct kv_reader *, kv_reader_close)
-/* As kv_get and kv_list; the revision asked for must be 0. */
-int kv_reader_get(struct kv_reader *reader, struct arena *arena, const char *key,
-                  struct kv_value *ret, struct error *err) MUST_CHECK;
+/* As kv_list; the revision asked for must be 0. */
 int kv_reader_list(struct kv_reader *reader, struct arena *arena, const struct kv_range *range,
                    struct kv_page *ret, struct error *err) MUST_CHECK;

@@ -400,12 +400,6 @@ void kv_reader_close(struct kv_reader *reader)
     free(reader);
 }
 
-int kv_reader_get(struct kv_reader *reader, struct arena *arena, const char *key,
-                  struct kv_value *ret, struct error *err)
-{
-    return snapshot_get(&reader->snapshot, arena, key, 0, ret, err);
-}
-
 int kv_reader_list(struct kv_reader *reader, struct arena *arena, const struct kv_range *range,
                    struct kv_page *ret, struct error *err)
 {

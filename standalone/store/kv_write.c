@@ -58,8 +58,8 @@ static int check_write(const struct kv_write *write, struct error *err)
                              write->key);
     }
     if (write->len > KV_MAX_TEXT)
-        return error_set(err, ERROR_TOO_LARGE, "'%s' has %zu bytes, at most %u are stored",
-                         write->key, write->len, KV_MAX_TEXT);
+        return error_set(err, ERROR_TOO_LARGE, "the object has %zu bytes, at most %u are stored",
+                         write->len, KV_MAX_TEXT);
     return 0;
 }
 

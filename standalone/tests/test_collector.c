@@ -452,11 +452,15 @@ static void end_holding(void)
 /* The objects that it looks at together begin to go, each but the first with a dependent that came just before. */
 TEST(dependents_that_it_has_not_seen_are_orphans_too)
 {
+    size_t before;
+
     api_collect();
     put(CONFIGMAPS, "root", "");
     begin_holding();
+    before = looks();
     put_dependents("o", TOGETHER, "root", "", 1);
-    hold_at_next();
+    while (looks() == before) /* until it has taken their events, and begins to look at them */
+        hold_at_next();
     for (int i = 0; i < TOGETHER; i++) {
         put_dependents(numbered("d", i), 1, numbered("o", i), "", 1);
         delete_with(path_of(CONFIGMAPS, numbered("o", i)), "Orphan");

@@ -69,6 +69,23 @@ TEST(more_bytes_than_are_kept_are_compacted)
     ck_assert_uint_le(kv_compacted(fixture.kv), 101 - 9);
 }
 
+/* The writes after it are made, and the history is compacted once that works again. */
+TEST(a_compaction_that_fails_in_the_middle_is_in_no_writes_way)
+{
+    fixture.options.history_revisions = 10;
+    kv_fixture_open(&fixture);
+    kv_fixture_execute(&fixture, "CREATE TRIGGER stop BEFORE DELETE ON history"
+                                 " BEGIN SELECT RAISE(ABORT, 'stopped'); END");
+    for (int i = 0; i < 40; i++)
+        kv_fixture_put(&fixture, "/a", "x", KV_ANY);
+    ck_assert_uint_eq(kv_compacted(fixture.kv), 1);
+    kv_fixture_close(&fixture);
+    kv_fixture_execute(&fixture, "DROP TRIGGER stop");
+    kv_fixture_open(&fixture);
+    kv_fixture_put(&fixture, "/a", "x", KV_ANY);
+    kv_fixture_await_compacted(&fixture, 30);
+}
+
 TEST(nothing_is_left_of_what_was_replaced_or_deleted)
 {
     fixture.options.history_revisions = 1;
