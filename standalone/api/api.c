@@ -127,13 +127,6 @@ static int api_choose(struct api_call *call)
                            user->name, verb, route->plural, ROLE_NAMES[user->role]);
 }
 
-/* Whether the verb makes or changes an object. */
-static bool api_makes(int verb)
-{
-    return VERBS[verb].function == call_create || VERBS[verb].function == call_update ||
-           VERBS[verb].function == call_patch;
-}
-
 static int api_handle_objects(struct api_call *call)
 {
     int i = api_choose(call), r;
@@ -153,7 +146,8 @@ static int api_handle_objects(struct api_call *call)
         return call_fail_path(call, 404);
     if (*call->route.subresource && str_equal(call->request->method, "DELETE"))
         return call_fail_path(call, 405);
-    if (call->resource->absent && api_makes(i))
+    if (call->resource->absent && !call_is_read(call) &&
+        !str_equal(call->request->method, "DELETE"))
         return call_fail_named(call, 403, "Forbidden", call->route.name,
                                "is forbidden: there are no pods on this server, which is "
                                "propeller-standalone and no Kubernetes cluster");
@@ -210,24 +204,18 @@ void api_refuse(struct arena *arena, int code, const char *reason, const char *m
 }
 
 /* Only known methods are labels, since a client may send any. */
-static const char *metric_verb(const struct api_call *call)
+static void count_request(const struct api_call *call, int64_t began_ms)
 {
     bool is_objects = call->route.type == ROUTE_OBJECTS;
     int i = is_objects ? api_find_verb(call) : -1;
-
-    if (is_objects && api_is_watch(call))
-        return "WATCH";
-    if (i < 0)
-        return !is_objects && str_equal(call->request->method, "GET") ? "GET" : "other";
-    return VERBS[i].name;
-}
-
-static void count_request(const struct api_call *call, int64_t began_ms)
-{
-    const char *verb = metric_verb(call);
+    const char *verb = i >= 0 ? VERBS[i].name : "other";
     const char *resource = call->resource ? call->resource->kind.plural : "";
     char code[24];
 
+    if (is_objects && api_is_watch(call))
+        verb = "WATCH";
+    else if (!is_objects && str_equal(call->request->method, "GET"))
+        verb = "GET";
     metric_add(&REQUESTS, 1, verb, resource, log_int(call->reply->status, code), NULL);
     metric_observe(&DURATIONS, (double)(clock_monotonic_ms(&CLOCK_SYSTEM) - began_ms) / 1000, verb,
                    resource, NULL);

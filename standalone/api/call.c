@@ -279,39 +279,29 @@ bool call_is_read(const struct api_call *call)
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
-/* A patch that is applied may be YAML; the other patches are JSON. */
-static int call_parse(struct api_call *call, const cJSON **ret, struct error *err)
-{
-    const struct api_request *request = call->request;
-    const struct json_reading reading = { .max_values = API_MAX_VALUES };
-    const char *type = request->content_type ? request->content_type : "";
-    int r = json_parse_with(call->arena, request->body, request->body_len, &reading, ret, err);
-
-    if (r == -ERROR_INVALID && (media_type_is(type, "application/yaml") ||
-                                media_type_is(type, "application/apply-patch+yaml")))
-        r = yaml_parse_at_most(call->arena, request->body, request->body_len, API_MAX_VALUES, ret,
-                               err);
-    return r;
-}
-
 int call_body(struct api_call *call, cJSON **ret)
 {
     const struct api_request *request = call->request;
+    const struct json_reading reading = { .max_values = API_MAX_VALUES };
     const char *type =
         str_is_empty(request->content_type) ? "application/json" : request->content_type;
     bool is_protobuf = media_type_is(type, PROTOBUF_TYPE);
+    bool is_yaml = media_type_is(type, "application/yaml");
     const cJSON *tree = NULL;
     struct error err;
     int r;
 
-    if (!str_equal(request->method, "PATCH") && !is_protobuf &&
-        !media_type_is(type, "application/json") && !media_type_is(type, "application/yaml"))
+    if (!str_equal(request->method, "PATCH") && !is_protobuf && !is_yaml &&
+        !media_type_is(type, "application/json"))
         return call_fail(call, 415, "UnsupportedMediaType",
                          "a body must be application/json, application/yaml or " PROTOBUF_TYPE);
     if (is_protobuf)
         r = protobuf_read(call->arena, request->body, request->body_len, API_MAX_VALUES, ret, &err);
     else
-        r = call_parse(call, &tree, &err);
+        r = json_parse_with(call->arena, request->body, request->body_len, &reading, &tree, &err);
+    if (r == -ERROR_INVALID && (is_yaml || media_type_is(type, "application/apply-patch+yaml")))
+        r = yaml_parse_at_most(call->arena, request->body, request->body_len, API_MAX_VALUES, &tree,
+                               &err); /* the other patches are JSON */
     if (r == -ERROR_INVALID && is_protobuf)
         return call_fail(call, 415, "UnsupportedMediaType", "%s", err.message);
     if (r < 0)

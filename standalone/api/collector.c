@@ -159,17 +159,6 @@ static void collector_index_owners(struct collector *collector, const cJSON *own
     }
 }
 
-static void collector_note_dependents(struct collector *collector, const char *uid)
-{
-    struct map *set = map_get(collector->dependents, uid);
-    size_t position = 0;
-    const char *key;
-    void *value;
-
-    while (set && map_next(set, &position, &key, &value))
-        collector_put_off(collector, key);
-}
-
 /* Returns whether there is something to look at. before: the owners that it had. Events own nothing and have no owners,
  * as kube-controller-manager ignores them. */
 static bool collector_see_object(struct collector *collector, struct arena *arena,
@@ -192,7 +181,10 @@ static void collector_see_event(struct collector *collector, struct arena *arena
 {
     const cJSON *previous = collector_read_if(arena, &event->previous, "\"uid\"");
     const char *uid = object_meta_text(previous, "uid");
-    const char *ns = object_meta_text(previous, "namespace");
+    const char *ns = object_meta_text(previous, "namespace"), *key;
+    struct map *dependents = map_get(collector->dependents, uid);
+    size_t position = 0;
+    void *value;
 
     if (event->type == KV_PUT) {
         if (collector_see_object(collector, arena, &event->value, collector_owners(previous)))
@@ -201,7 +193,8 @@ static void collector_see_event(struct collector *collector, struct arena *arena
     }
     collector_index_owners(collector, collector_owners(previous), event->value.key, false);
     map_remove(collector->swept, uid);
-    collector_note_dependents(collector, uid);
+    while (dependents && map_next(dependents, &position, &key, &value))
+        collector_put_off(collector, key);
     if (*ns)
         collector_note(collector, arena_printf(arena, NAMESPACE_KEYS "%s", ns));
 }
@@ -260,20 +253,6 @@ static void collector_see_first(struct collector *collector, struct arena *arena
         collector_put_off(collector, value->key);
 }
 
-/* The whole store, and from then on its events. */
-static int collector_begin_watch(struct collector *collector, struct error *err)
-{
-    uint64_t revision;
-
-    collector_forget(collector);
-
-    int r = collector_walk(collector, ALL, 0, collector_see_first, &revision, err);
-    if (r < 0)
-        return r;
-    return kv_watch(collector->api->kv, ALL, revision, collector_on_notify, collector,
-                    &collector->watch, err);
-}
-
 /* Until there is nothing more: only then a notification is due. < 0: the watch is of no use. */
 static int collector_drain(struct collector *collector, struct error *err)
 {
@@ -290,15 +269,21 @@ static int collector_drain(struct collector *collector, struct error *err)
     return r;
 }
 
+/* Where there is no watch, or it fell behind: the whole store, and from then on its events. */
 static void collector_take_events(struct collector *collector)
 {
     struct error err = { 0 };
+    uint64_t revision;
     int r = collector->watch ? collector_drain(collector, &err) : -ERROR_GONE;
 
     if (r == -ERROR_GONE) {
         kv_watch_close(collector->watch);
         collector->watch = NULL;
-        r = collector_begin_watch(collector, &err);
+        collector_forget(collector);
+        r = collector_walk(collector, ALL, 0, collector_see_first, &revision, &err);
+        if (r == 0)
+            r = kv_watch(collector->api->kv, ALL, revision, collector_on_notify, collector,
+                         &collector->watch, &err);
         if (r == 0)
             r = collector_drain(collector, &err);
     }
@@ -350,7 +335,7 @@ static const struct resource *collector_resource(struct collector *collector, co
         const struct resource *resource = resources_at(resources, i);
 
         if (str_has_prefix(rest, resource->storage) && rest[strlen(resource->storage)] == '/' &&
-            !resource->to_storage)
+            !resource->convert)
             return resource;
     }
     return NULL;
@@ -470,21 +455,6 @@ static enum collector_outcome collector_orphan_dependents(struct collector *coll
     return COLLECTOR_DONE;
 }
 
-/* Without the finalizers that are the collector's own work. Objects of an older version may have one for deletion in
- * the foreground. */
-static enum collector_outcome collector_end(struct collector *collector, struct arena *arena,
-                                            const struct collector_subject *subject)
-{
-    enum collector_outcome outcome = COLLECTOR_DONE;
-
-    if (finalizer_has(subject->object, FINALIZER_ORPHAN))
-        outcome = collector_orphan_dependents(collector, subject);
-    return outcome != COLLECTOR_DONE
-               ? outcome
-               : collector_keep(collector, arena, subject, "finalizers",
-                                delete_finalizers(arena, subject->object, POLICY_BACKGROUND));
-}
-
 /* --- namespaces that are being deleted: their content goes, and then they do -------------------------- */
 
 /* 1: the object is in a namespace that goes; less than 0: that cannot be read. */
@@ -498,17 +468,6 @@ static int collector_is_in_going(struct collector *collector, struct arena *aren
             : 1;
 
     return r < 0 ? r : stored_is_going(space.object);
-}
-
-/* As the namespace controller of a cluster, which takes from objects that are being deleted, too, what makes them
- * wait for the collector. */
-static enum collector_outcome collector_sweep(struct collector *collector, struct arena *arena,
-                                              const struct collector_subject *subject)
-{
-    if (stored_is_going(subject->object) && !finalizer_has(subject->object, FINALIZER_ORPHAN) &&
-        !finalizer_has(subject->object, FINALIZER_FOREGROUND))
-        return COLLECTOR_DONE; /* it is kept by another finalizer */
-    return collector_delete(collector, arena, subject, POLICY_BACKGROUND);
 }
 
 static void collector_note_value(struct collector *collector, struct arena *arena UNUSED,
@@ -527,7 +486,7 @@ static int collector_walk_namespace(struct collector *collector, struct arena *a
     for (size_t i = 0; r >= 0 && i < resources_len(resources); i++) {
         const struct resource *resource = resources_at(resources, i);
 
-        if (resource->kind.namespaced && !resource->to_storage)
+        if (resource->kind.namespaced && !resource->convert)
             r = collector_walk(collector, stored_key(arena, resource, ns, NULL), limit, function,
                                NULL, NULL);
     }
@@ -574,13 +533,24 @@ static enum collector_outcome collector_act(struct collector *collector, struct 
                                             const char *key)
 {
     struct collector_subject subject;
+    enum collector_outcome outcome = COLLECTOR_DONE;
     int r = collector_read(collector, arena, key, &subject);
 
     if (r != 0)
         return r > 0 ? COLLECTOR_DONE : COLLECTOR_LATER;
+
+    bool orphans = finalizer_has(subject.object, FINALIZER_ORPHAN);
+
     r = collector_is_in_going(collector, arena, &subject);
-    if (r != 0)
-        return r > 0 ? collector_sweep(collector, arena, &subject) : COLLECTOR_LATER;
+    if (r < 0)
+        return COLLECTOR_LATER;
+    /* As the namespace controller of a cluster, which takes from objects that are being deleted, too, what makes them
+     * wait for the collector. */
+    if (r > 0)
+        return stored_is_going(subject.object) && !orphans &&
+                       !finalizer_has(subject.object, FINALIZER_FOREGROUND)
+                   ? COLLECTOR_DONE /* it is kept by another finalizer */
+                   : collector_delete(collector, arena, &subject, POLICY_BACKGROUND);
     if (!stored_is_going(subject.object))
         return collector_look_at_owners(collector, arena, &subject);
     if (str_has_prefix(key, NAMESPACE_KEYS))
@@ -588,7 +558,13 @@ static enum collector_outcome collector_act(struct collector *collector, struct 
     /* It is looked at again when its event was taken, and with it those of dependents that came before. */
     if (subject.revision > kv_watch_progress(collector->watch))
         return COLLECTOR_DONE;
-    return collector_end(collector, arena, &subject);
+    if (orphans)
+        outcome = collector_orphan_dependents(collector, &subject);
+    /* Objects of an older version may have a finalizer for deletion in the foreground. */
+    return outcome != COLLECTOR_DONE
+               ? outcome
+               : collector_keep(collector, arena, &subject, "finalizers",
+                                delete_finalizers(arena, subject.object, POLICY_BACKGROUND));
 }
 
 /* --- Events ----------------------------------------------------------------------------------- */

@@ -33,19 +33,6 @@ cJSON *delete_finalizers(struct arena *arena, const cJSON *live, const char *pol
     return ret;
 }
 
-static void delete_mark(cJSON *object, int64_t now_us)
-{
-    cJSON *metadata = object_meta_of(object);
-    int64_t generation = json_int(json_get(metadata, "generation"), 0);
-    char now[RFC3339_LEN];
-
-    json_set_string(metadata, "deletionTimestamp", rfc3339_format(now_us, now));
-    if (!delete_is_kind(object, "Namespace"))
-        json_set_int(metadata, "deletionGracePeriodSeconds", 0);
-    if (generation > 0)
-        json_set_int(metadata, "generation", generation + 1);
-}
-
 /* The object with its finalizers and a deletionTimestamp. */
 static cJSON *delete_marked(struct arena *arena, const cJSON *live, const char *policy,
                             int64_t now_us)
@@ -53,13 +40,20 @@ static cJSON *delete_marked(struct arena *arena, const cJSON *live, const char *
     cJSON *finalizers = delete_finalizers(arena, live, policy);
     cJSON *object = arena_own(arena, json_copy(live), json_free);
     cJSON *metadata = object_meta_of(object);
+    int64_t generation = json_int(json_get(metadata, "generation"), 0);
+    bool is_namespace = delete_is_kind(live, "Namespace"), begins = !stored_is_going(live);
+    char now[RFC3339_LEN];
 
     json_remove(metadata, "finalizers");
     if (json_len(finalizers))
         json_set_copy(metadata, "finalizers", finalizers);
-    if (!stored_is_going(live))
-        delete_mark(object, now_us);
-    if (delete_is_kind(live, "Namespace")) {
+    if (begins)
+        json_set_string(metadata, "deletionTimestamp", rfc3339_format(now_us, now));
+    if (begins && !is_namespace)
+        json_set_int(metadata, "deletionGracePeriodSeconds", 0);
+    if (begins && generation > 0)
+        json_set_int(metadata, "generation", generation + 1);
+    if (is_namespace) {
         json_remove(object, "status");
         json_set_string(json_set_object(object, "status"), "phase", "Terminating");
     }
@@ -67,20 +61,6 @@ static cJSON *delete_marked(struct arena *arena, const cJSON *live, const char *
 }
 
 /* --- one object ------------------------------------------------------------------------------- */
-
-static bool delete_is_immortal(const struct resource *resource, const char *name)
-{
-    return str_equal(resource->storage, "core/namespaces") &&
-           (str_equal(name, "default") || str_equal(name, "kube-system") ||
-            str_equal(name, "kube-public"));
-}
-
-static bool delete_is_met(const struct delete_options *options, const cJSON *object)
-{
-    return (!options->uid || str_equal(options->uid, object_meta_text(object, "uid"))) &&
-           (!options->resource_version ||
-            str_equal(options->resource_version, object_meta_text(object, "resourceVersion")));
-}
 
 /* Deletes or marks the object, which was read as it is. *ret_object is it or the marked one, with its version. */
 static enum delete_outcome delete_write(struct api *api, struct arena *arena,
@@ -119,9 +99,13 @@ static enum delete_outcome delete_try(struct api *api, struct arena *arena,
         r = stored_tree(arena, resource, &value, 0, ret_object, err);
     if (r < 0)
         return r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;
-    if (!delete_is_met(options, *ret_object))
+    if ((options->uid && !str_equal(options->uid, object_meta_text(*ret_object, "uid"))) ||
+        (options->resource_version &&
+         !str_equal(options->resource_version, object_meta_text(*ret_object, "resourceVersion"))))
         return DELETE_PRECONDITION;
-    if (delete_is_immortal(resource, name))
+    if (str_equal(resource->storage, "core/namespaces") &&
+        (str_equal(name, "default") || str_equal(name, "kube-system") ||
+         str_equal(name, "kube-public")))
         return DELETE_FORBIDDEN;
     return delete_write(api, arena, resource, &value, options, ret_object, err);
 }
@@ -180,27 +164,20 @@ static int delete_read_body(struct api_call *call, struct delete_options *ret,
     return 0;
 }
 
-static void delete_read_query(const struct query *query, struct delete_options *ret,
-                              struct field_errors *errors)
-{
-    if (*query->uid)
-        ret->uid = query->uid;
-    if (*query->resource_version)
-        ret->resource_version = query->resource_version;
-    if (*query->propagation_policy)
-        ret->policy = query->propagation_policy;
-    query_check_dry_run(query->dry_run, errors);
-    ret->dry_run = query->dry_run;
-}
-
 /* Of the body if there is one, else of the query. */
 static int delete_read_options(struct api_call *call, struct delete_options *ret)
 {
     struct field_errors *errors = field_errors_create(call->arena);
+    const struct query *query = &call->query;
 
-    *ret = (struct delete_options){ 0 };
+    *ret = (struct delete_options){
+        .uid = *query->uid ? query->uid : NULL,
+        .resource_version = *query->resource_version ? query->resource_version : NULL,
+        .policy = *query->propagation_policy ? query->propagation_policy : NULL,
+        .dry_run = query->dry_run,
+    };
     if (!call->request->body_len)
-        delete_read_query(&call->query, ret, errors);
+        query_check_dry_run(query->dry_run, errors);
     else if (delete_read_body(call, ret, errors) < 0)
         return -1;
     if (ret->policy && !str_equal(ret->policy, POLICY_ORPHAN) &&

@@ -36,19 +36,6 @@ static int reply_document(struct api_call *call)
     return call_reply_text(call, 200, content_type, body, len);
 }
 
-/* The version whose words and behaviour are followed; clients choose by it what they ask for. */
-static int reply_version(struct api_call *call)
-{
-    const char *text = arena_printf(
-        call->arena,
-        "{\"major\":\"1\",\"minor\":\"34\",\"gitVersion\":\"v1.34.0+propeller-standalone\","
-        "\"gitCommit\":\"%s\",\"gitTreeState\":\"clean\",\"buildDate\":\"1970-01-01T00:00:00Z\","
-        "\"goVersion\":\"\",\"compiler\":\"\",\"platform\":\"linux\"}\n",
-        version_name());
-
-    return call_reply_text(call, 200, JSON, text, strlen(text));
-}
-
 /* As kube-apiserver says it, to anybody: the log has the reason. */
 static int reply_health(struct api_call *call)
 {
@@ -80,5 +67,16 @@ int call_document(struct api_call *call)
         return reply_document(call);
     if (!call_is_read(call))
         return call_fail_path(call, 405);
-    return type == ROUTE_HEALTH ? reply_health(call) : reply_version(call);
+    if (type == ROUTE_HEALTH)
+        return reply_health(call);
+
+    /* The version whose words and behaviour are followed; clients choose by it what they ask for. */
+    const char *text = arena_printf(
+        call->arena,
+        "{\"major\":\"1\",\"minor\":\"34\",\"gitVersion\":\"v1.34.0+propeller-standalone\","
+        "\"gitCommit\":\"%s\",\"gitTreeState\":\"clean\",\"buildDate\":\"1970-01-01T00:00:00Z\","
+        "\"goVersion\":\"\",\"compiler\":\"\",\"platform\":\"linux\"}\n",
+        version_name());
+
+    return call_reply_text(call, 200, JSON, text, strlen(text));
 }

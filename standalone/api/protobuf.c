@@ -147,24 +147,6 @@ static cJSON *protobuf_tree(struct arena *arena, const ProtobufCMessage *message
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* What could not be read from the store again is refused: texts that are no UTF-8, a key twice. */
-static int protobuf_parse_again(struct arena *arena, const cJSON *object, size_t max_values,
-                                cJSON **ret, struct error *err)
-{
-    const struct json_reading reading = { .max_values = max_values };
-    const cJSON *tree;
-    size_t len;
-    const char *text = json_text(arena, object, &len);
-
-    int r = json_parse_with(arena, text, len, &reading, &tree, err);
-    if (r == -ERROR_TOO_LARGE)
-        return r;
-    if (r < 0)
-        return error_wrap(err, "the protobuf message is damaged");
-    *ret = (cJSON *)(uintptr_t)tree; /* no other code has it */
-    return 0;
-}
-
 static const ProtobufCMessageDescriptor *protobuf_find_kind(const Kube__Unknown *envelope)
 {
     const Kube__TypeMeta *type = envelope->typemeta;
@@ -184,9 +166,11 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
                                       .allocations =
                                           ALLOCATIONS_EACH * max_values + MORE_ALLOCATIONS,
                                       .bytes = BYTES_EACH * len + MORE_BYTES };
+    const struct json_reading reading = { .max_values = max_values };
     const ProtobufCMessageDescriptor *kind;
     const ProtobufCMessage *message = NULL;
     const Kube__Unknown *envelope;
+    const cJSON *tree;
 
     if (len < MAGIC_LEN || memcmp(bytes, MAGIC, MAGIC_LEN) != 0)
         return error_set(err, ERROR_INVALID, "the body is no protobuf message of Kubernetes");
@@ -203,8 +187,12 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
     if (!message)
         return error_set(err, ERROR_INVALID, "the protobuf message is damaged");
 
+    /* What could not be read from the store again is refused: texts that are no UTF-8, a key twice. */
     cJSON *object = protobuf_tree(scratch, &envelope->typemeta->base, json_object(scratch));
-
-    return protobuf_parse_again(arena, protobuf_tree(scratch, message, object), max_values, ret,
-                                err);
+    const char *text = json_text(arena, protobuf_tree(scratch, message, object), &len);
+    int r = json_parse_with(arena, text, len, &reading, &tree, err);
+    if (r < 0)
+        return r == -ERROR_TOO_LARGE ? r : error_wrap(err, "the protobuf message is damaged");
+    *ret = (cJSON *)(uintptr_t)tree; /* no other code has it */
+    return 0;
 }

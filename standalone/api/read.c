@@ -41,15 +41,6 @@ int call_get(struct api_call *call)
 /* --- which revision --------------------------------------------------------------------------- */
 
 /* A continue token: base64 of the revision, a blank and the key behind the prefix. */
-static const char *list_make_token(const struct list *list)
-{
-    struct arena *arena = list->call->arena;
-    const char *text = arena_printf(arena, "%" PRIu64 " %s", list->range.revision,
-                                    list->range.after + strlen(list->range.prefix));
-
-    return base64_encode(arena, text, strlen(text));
-}
-
 static int list_read_token(struct list *list, const char *token)
 {
     struct api_call *call = list->call;
@@ -218,11 +209,15 @@ static const char *list_frame(const struct list *list)
     const struct resource *resource = call->resource;
     bool partial = call->format.type == FORMAT_METADATA;
     cJSON *frame = json_object(call->arena), *meta = json_object(call->arena);
+    const char *token = list->remaining
+                            ? arena_printf(call->arena, "%" PRIu64 " %s", list->range.revision,
+                                           list->range.after + strlen(list->range.prefix))
+                            : "";
 
     json_set_string(meta, "resourceVersion",
                     arena_printf(call->arena, "%" PRIu64, list->range.revision));
     if (list->remaining || (resource->custom && call->format.type == FORMAT_OBJECT))
-        json_set_string(meta, "continue", list->remaining ? list_make_token(list) : "");
+        json_set_string(meta, "continue", base64_encode(call->arena, token, strlen(token)));
     if (list->remaining && selection_is_empty(&list->selection))
         json_set_int(meta, "remainingItemCount", (int64_t)list->remaining);
     if (call->format.type == FORMAT_TABLE)

@@ -77,28 +77,23 @@ static void route_read_objects(struct route *route, const char *const *parts, in
         route->subresource = parts[2];
 }
 
-/* The parts again, as documents.py names the document of a path, however it was written. */
-static const char *route_document(struct arena *arena, const char *const *parts, int count)
-{
-    const char *name = "";
-
-    for (int i = 0; i < count; i++)
-        name = arena_printf(arena, "%s/%s", name, parts[i]);
-    return name;
-}
-
 struct route route_parse(struct arena *arena, const char *path)
 {
-    struct route route = {
-        .group = "", .version = "", .ns = "", .plural = "", .name = "", .subresource = ""
-    };
+    struct route route = { .group = "",
+                           .version = "",
+                           .ns = "",
+                           .plural = "",
+                           .name = "",
+                           .subresource = "",
+                           .document = "" };
     const char *parts[MAX_PARTS] = { NULL };
     int count = route_split(arena, path, parts);
 
     if (count < 1)
         return route;
     route.type = ROUTE_DOCUMENT;
-    route.document = route_document(arena, parts, count);
+    for (int i = 0; i < count; i++) /* as documents.py names it, however the path was written */
+        route.document = arena_printf(arena, "%s/%s", route.document, parts[i]);
     if (str_equal(parts[0], "api") && count > 2) {
         route_read_objects(&route, parts + 1, count - 1);
     } else if (str_equal(parts[0], "apis") && count > 3) {

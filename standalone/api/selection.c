@@ -76,18 +76,6 @@ static const char *selection_read_word(struct selection_parser *parser)
     return word;
 }
 
-static int selection_read_list(struct selection_parser *parser, struct requirement *ret)
-{
-    if (!selection_take(parser, "("))
-        return selection_refuse(parser, "'('");
-    do {
-        int r = selection_add_value(parser, ret, selection_read_word(parser));
-        if (r < 0)
-            return r;
-    } while (selection_take(parser, ","));
-    return selection_take(parser, ")") ? 0 : selection_refuse(parser, "',' or ')'");
-}
-
 static int selection_read_operator(struct selection_parser *parser, struct requirement *ret)
 {
     static const struct {
@@ -99,15 +87,22 @@ static int selection_read_operator(struct selection_parser *parser, struct requi
         { "notin", NOT_IN, true }, { "in", IN, true },
     };
 
-    for (size_t i = 0; i < ARRAY_LEN(OPERATORS); i++) {
-        if (!selection_take(parser, OPERATORS[i].text))
-            continue;
-        ret->operation = OPERATORS[i].operation;
-        if (OPERATORS[i].is_list)
-            return selection_read_list(parser, ret);
-        return selection_add_value(parser, ret, selection_read_word(parser));
-    }
-    return *parser->at && *parser->at != ',' ? selection_refuse(parser, "an operator") : 0;
+    size_t i = 0;
+    int r;
+
+    while (i < ARRAY_LEN(OPERATORS) && !selection_take(parser, OPERATORS[i].text))
+        i++;
+    if (i == ARRAY_LEN(OPERATORS))
+        return *parser->at && *parser->at != ',' ? selection_refuse(parser, "an operator") : 0;
+    if (OPERATORS[i].is_list && !selection_take(parser, "("))
+        return selection_refuse(parser, "'('");
+    ret->operation = OPERATORS[i].operation;
+    do
+        r = selection_add_value(parser, ret, selection_read_word(parser));
+    while (r == 0 && OPERATORS[i].is_list && selection_take(parser, ","));
+    if (r == 0 && OPERATORS[i].is_list && !selection_take(parser, ")"))
+        r = selection_refuse(parser, "',' or ')'");
+    return r;
 }
 
 static int selection_read_label(struct selection_parser *parser, struct requirement *ret)

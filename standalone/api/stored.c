@@ -29,21 +29,6 @@ bool stored_is_finished(const cJSON *object)
            !json_len(json_path(object, "spec", "finalizers", NULL));
 }
 
-/* Changes object: resourceVersion goes. */
-static const char *stored_text(struct arena *arena, const struct resource *resource, cJSON *object,
-                               size_t *ret_len)
-{
-    if (resource->to_storage)
-        resource->to_storage(object);
-
-    cJSON *metadata =
-        cJSON_DetachItemViaPointer(object, (cJSON *)(uintptr_t)json_get(object, "metadata"));
-
-    json_remove(metadata, "resourceVersion");
-    cJSON_InsertItemInArray(object, 0, metadata);
-    return json_text(arena, object, ret_len);
-}
-
 int stored_write(struct kv *kv, struct arena *arena, const struct resource *resource,
                  const cJSON *object, const struct kv_value *at, const struct kv_guard *guard,
                  uint64_t *ret_revision, struct error *err)
@@ -53,8 +38,15 @@ int stored_write(struct kv *kv, struct arena *arena, const struct resource *reso
     if (stored_is_finished(object))
         return kv_delete(kv, at->key, at->revision, ret_revision, err);
 
-    const char *text =
-        stored_text(arena, resource, arena_own(arena, json_copy(object), json_free), &len);
+    cJSON *stored = arena_own(arena, json_copy(object), json_free);
+    cJSON *metadata = cJSON_DetachItemFromObjectCaseSensitive(stored, "metadata");
+
+    if (resource->convert)
+        resource->convert(stored, true);
+    json_remove(metadata, "resourceVersion");
+    cJSON_InsertItemInArray(stored, 0, metadata);
+
+    const char *text = json_text(arena, stored, &len);
 
     return kv_put_guarded(kv, at->key, text, len, at->revision, guard, ret_revision, err);
 }
@@ -77,8 +69,8 @@ int stored_tree(struct arena *arena, const struct resource *resource, const stru
 
     cJSON *object = (cJSON *)(uintptr_t)tree; /* nobody else has it */
 
-    if (resource->from_storage)
-        resource->from_storage(object);
+    if (resource->convert)
+        resource->convert(object, false);
     stored_set_version(object, revision ? revision : value->revision);
     *ret = object;
     return 0;
@@ -90,7 +82,7 @@ int stored_append(struct arena *arena, const struct resource *resource,
 {
     bool fits;
 
-    if (!resource->from_storage && str_has_prefix(value->text, HEAD)) {
+    if (!resource->convert && str_has_prefix(value->text, HEAD)) {
         fits = buf_printf(ret, HEAD "\"resourceVersion\":\"%" PRIu64 "\",",
                           revision ? revision : value->revision) &&
                buf_append(ret, value->text + strlen(HEAD), value->len - strlen(HEAD));

@@ -24,7 +24,6 @@
 #define TOO_OLD "the version is older than the history"
 
 enum watch_state {
-    WATCH_GONE,     /* it begins behind the history, which its only line says */
     WATCH_STARTING, /* initial events are told */
     WATCH_RUNNING,
     WATCH_ENDED,
@@ -45,8 +44,8 @@ struct watch_notify {
 /*
  *   STARTING --all initial events told--> RUNNING --time over, or ERROR--> ENDED
  *
- * Without initial events it begins in RUNNING. GONE --ERROR--> ENDED: after such an event, clients that watch again by
- * themselves list first. A request that is refused they would repeat.
+ * Without initial events it begins in RUNNING. A watch that begins behind the history has an ERROR as its only line:
+ * after such an event, clients that watch again by themselves list first. A request that is refused they would repeat.
  */
 struct api_watch {
     struct api *api;
@@ -55,7 +54,7 @@ struct api_watch {
     struct selection selection;
     struct format format;
     struct table_options table;
-    struct kv_watch *events; /* NULL: GONE */
+    struct kv_watch *events; /* NULL: it begins behind the history */
     enum watch_state state;
     struct kv_range initial;  /* with STARTING: what is still to be read, at one revision */
     struct kv_page page;      /* of it */
@@ -270,8 +269,8 @@ static bool watch_tell_event(struct api_watch *watch, struct arena *arena,
 
 static bool watch_next_event(struct api_watch *watch, struct arena *arena)
 {
-    struct error err;
-    int r = 1;
+    struct error err = { .code = ERROR_GONE };
+    int r = watch->events ? 1 : -ERROR_GONE;
 
     while (r > 0) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
@@ -302,21 +301,12 @@ static bool watch_next_bookmark(struct api_watch *watch, struct arena *arena)
     return watch_tell_bookmark(watch, arena, false);
 }
 
-static bool watch_next(struct api_watch *watch, struct arena *arena)
-{
-    if (watch->state == WATCH_GONE)
-        return watch_tell_failure(watch, arena, &(struct error){ .code = ERROR_GONE });
-    if (watch->state == WATCH_STARTING && watch_next_initial(watch, arena))
-        return true;
-    if (watch->state == WATCH_RUNNING && watch_next_event(watch, arena))
-        return true;
-    return watch->state != WATCH_ENDED && watch_next_bookmark(watch, arena);
-}
-
 int api_watch_next(struct api_watch *watch, struct arena *arena, const char **ret_line,
                    size_t *ret_len)
 {
-    if (watch_next(watch, arena)) {
+    if ((watch->state == WATCH_STARTING && watch_next_initial(watch, arena)) ||
+        (watch->state == WATCH_RUNNING && watch_next_event(watch, arena)) ||
+        (watch->state != WATCH_ENDED && watch_next_bookmark(watch, arena))) {
         *ret_line = arena_strndup(arena, watch->line.data, watch->line.len);
         *ret_len = watch->line.len;
         buf_release(&watch->line);
@@ -360,11 +350,7 @@ static int watch_open(struct api_call *call, struct api_watch *watch, bool initi
     if (r == 0)
         r = kv_watch(call->api->kv, prefix, watch->revision, watch_on_notify, watch, &watch->events,
                      &err);
-    if (r == -ERROR_GONE) {
-        watch->state = WATCH_GONE;
-        return 0;
-    }
-    return r < 0 ? call_fail_read(call, &err) : 0;
+    return r < 0 && r != -ERROR_GONE ? call_fail_read(call, &err) : 0;
 }
 
 static struct api_watch *watch_make(struct api_call *call)

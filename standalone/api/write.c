@@ -246,17 +246,6 @@ static struct managed_fields_write write_managed_fields(const struct write *writ
     };
 }
 
-static void write_set_managers(struct write *write)
-{
-    struct api_call *call = write->call;
-    const struct managed_fields_write fields =
-        write_managed_fields(write, managed_fields_manager(call->arena, call->query.field_manager,
-                                                           call->request->user_agent));
-
-    if (!write->managed)
-        managed_fields_update(call->arena, &fields, write->live, write->object);
-}
-
 /* The work of the mutating webhook of a cluster: not for subresources. */
 static int write_apply_admission(struct write *write)
 {
@@ -390,8 +379,13 @@ static int write_admit(struct write *write)
 {
     struct api_call *call = write->call;
 
+    const struct managed_fields_write fields =
+        write_managed_fields(write, managed_fields_manager(call->arena, call->query.field_manager,
+                                                           call->request->user_agent));
+
     write_take_metadata(write);
-    write_set_managers(write);
+    if (!write->managed)
+        managed_fields_update(call->arena, &fields, write->live, write->object);
     if (write_apply_admission(write) < 0)
         return -1;
     if (write->live)
@@ -495,63 +489,54 @@ static int write_load(struct write *write)
     return 0;
 }
 
-/* Only built-in kinds but Leases may be updated without a version. */
-static int write_check_version(struct write *write)
+/* A uid is a precondition of an update, and of an apply to what is not there; a patch that has another one would
+ * change it, which is not valid. */
+static int write_check_place(struct write *write)
 {
     struct api_call *call = write->call;
+    const char *uid = object_meta_text(write->object, "uid");
     const char *version = object_meta_text(write->object, "resourceVersion");
+    bool counts = write->live ? write->sent != NULL : write->adds == ADDS_IF_ABSENT;
 
+    if (*uid && counts && !str_equal(uid, object_meta_text(write->live, "uid")))
+        return call_fail_named(call, 409, "Conflict", call->route.name,
+                               "has another uid than the one that was sent, or none");
+    if (!write->live)
+        return write_check_namespace(write);
     if (*version && !str_equal(version, "0"))
         return str_equal(version, object_meta_text(write->live, "resourceVersion"))
                    ? 0
                    : call_fail_changed(call, call->route.name);
+    /* Only built-in kinds but Leases may be updated without a version. */
     if (!call->resource->custom && !str_equal(call->resource->kind.plural, "leases"))
         return 0;
     return write_refuse_field(call, "metadata.resourceVersion", "must be specified for an update");
 }
 
-/* A uid is a precondition of an update, and of an apply to what is not there; a patch that has another one would
- * change it, which is not valid. */
-static int write_check_place(struct write *write)
-{
-    const char *uid = object_meta_text(write->object, "uid");
-    bool counts = write->live ? write->sent != NULL : write->adds == ADDS_IF_ABSENT;
-
-    if (*uid && counts && !str_equal(uid, object_meta_text(write->live, "uid")))
-        return call_fail_named(write->call, 409, "Conflict", write->call->route.name,
-                               "has another uid than the one that was sent, or none");
-    return write->live ? write_check_version(write) : write_check_namespace(write);
-}
-
-static int write_refuse_patch(const struct write *write, const struct error *err)
-{
-    struct api_call *call = write->call;
-
-    if (write->conflicts)
-        return call_fail_status(call, write->conflicts);
-    if (err->code == ERROR_CONFLICT)
-        return call_fail(call, 422, "Invalid", "the patch does not fit the object: %s",
-                         err->message);
-    if (err->code == ERROR_INTERNAL)
-        return call_fail(call, 500, NULL, "%s", err->message);
-    return call_fail_error(call, err);
-}
-
 /* Makes the object from live and the request, the same at each try. */
 static int write_change(struct write *write)
 {
+    struct api_call *call = write->call;
     cJSON *patch, *object;
     struct error err;
 
     if (!write->patch) {
-        write->object = arena_own(write->call->arena, json_copy(write->sent), json_free);
+        write->object = arena_own(call->arena, json_copy(write->sent), json_free);
         return 0;
     }
-    if (call_body(write->call, &patch) < 0)
+    if (call_body(call, &patch) < 0)
         return -1;
-    if (write->patch(write, patch, &object, &err) < 0)
-        return write_refuse_patch(write, &err);
-    return write_decode(write, object, true);
+
+    int r = write->patch(write, patch, &object, &err);
+    if (r == 0)
+        return write_decode(write, object, true);
+    if (write->conflicts)
+        return call_fail_status(call, write->conflicts);
+    if (r == -ERROR_CONFLICT)
+        return call_fail(call, 422, "Invalid", "the patch does not fit the object: %s",
+                         err.message);
+    return r == -ERROR_INTERNAL ? call_fail(call, 500, NULL, "%s", err.message)
+                                : call_fail_error(call, &err);
 }
 
 static int write_once(struct write *write)

@@ -42,18 +42,6 @@ struct export
     struct export_counts counts;
 };
 
-static int write_document(struct export *export, const cJSON *manifest, struct error *err)
-{
-    buf_clear(&export->buf);
-    if (!buf_append_string(&export->buf, "---\n") || !yaml_write(&export->buf, manifest))
-        return error_set(err, ERROR_TOO_LARGE, "a %s is too large to be written",
-                         export->resource->kind.kind);
-    if (fwrite(export->buf.data, 1, export->buf.len, export->file) != export->buf.len)
-        return error_set(err, ERROR_UNAVAILABLE, "write: %s", strerrordesc_np(errno));
-    export->counts.written++;
-    return 0;
-}
-
 static int write_object(struct export *export, struct arena *arena, const struct kv_value *value,
                         struct error *err)
 {
@@ -73,7 +61,14 @@ static int write_object(struct export *export, struct arena *arena, const struct
     }
     if (manifest_loses_owners(object))
         export->counts.without_owners++;
-    return write_document(export, manifest_of(arena, kind, object, export->options->status), err);
+    buf_clear(&export->buf);
+    if (!buf_append_string(&export->buf, "---\n") ||
+        !yaml_write(&export->buf, manifest_of(arena, kind, object, export->options->status)))
+        return error_set(err, ERROR_TOO_LARGE, "a %s is too large to be written", kind->kind);
+    if (fwrite(export->buf.data, 1, export->buf.len, export->file) != export->buf.len)
+        return error_set(err, ERROR_UNAVAILABLE, "write: %s", strerrordesc_np(errno));
+    export->counts.written++;
+    return 0;
 }
 
 /* By pages, each let go before the next. Of namespaces with options->ns the first one from this name on: the prefix finds

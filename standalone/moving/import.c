@@ -76,38 +76,21 @@ static const char *message_of(const struct import_object *object, const struct a
     return message ? message : arena_printf(object->arena, "HTTP %d", answer->status);
 }
 
-static bool is_reason(const struct answer *answer, const char *reason)
-{
-    return str_equal(json_string(json_get(answer->body, "reason"), ""), reason);
-}
-
 /* --- what is made --- */
-
-static int make_namespace(const struct import_object *object, struct answer *ret, struct error *err)
-{
-    static const struct kube_kind NAMESPACE = {
-        .group = "", .version = "v1", .kind = "Namespace", .plural = "namespaces"
-    };
-    cJSON *ns = json_object(object->arena);
-
-    json_set_string(ns, "apiVersion", "v1");
-    json_set_string(ns, "kind", "Namespace");
-    json_set_string(json_set_object(ns, "metadata"), "name", object->ns);
-    return ask(object, "POST", path_of(object, &NAMESPACE, NULL, QUERY), "application/json", ns,
-               ret, err);
-}
 
 static int create(const struct import_object *object, struct answer *ret, struct error *err)
 {
     const char *path =
         path_of(object, &object->resource->kind, NULL, QUERY "&propellerKeepStatus=true");
+    cJSON *ns = json_object(object->arena);
     struct answer made;
 
     int r = ask(object, "POST", path, "application/json", object->manifest, ret, err);
     if (r < 0 || ret->status != 404 ||
         !str_equal(json_string(json_path(ret->body, "details", "kind", NULL), ""), "namespaces"))
         return r;
-    r = make_namespace(object, &made, err);
+    json_set_string(json_set_object(ns, "metadata"), "name", object->ns);
+    r = ask(object, "POST", "/api/v1/namespaces" QUERY, "application/json", ns, &made, err);
     if (r < 0)
         return r;
     if (made.status != 201 && made.status != 409) {
@@ -118,11 +101,6 @@ static int create(const struct import_object *object, struct answer *ret, struct
 }
 
 /* --- what is there already --- */
-
-static void set_phase(cJSON *manifest, const cJSON *status)
-{
-    json_set_copy(json_set_object(manifest, "status"), "phase", json_get(status, "phase"));
-}
 
 /* The path of what would be another, as the server has it and as it would have what came. */
 static int compare(const struct import_object *object, const cJSON *live, const char **ret_why,
@@ -146,14 +124,12 @@ static int compare(const struct import_object *object, const cJSON *live, const 
     }
 
     /* Of a status the phase alone: controllers go on writing the rest. */
-    cJSON *there = manifest_of(object->arena, kind, live, false);
-    cJSON *wanted = manifest_of(object->arena, kind, answer.body, false);
-
-    if (status) {
-        set_phase(there, json_get(live, "status"));
-        set_phase(wanted, status);
-    }
-    const char *path = manifest_difference(object->arena, wanted, there);
+    const char *path =
+        manifest_difference(object->arena, manifest_of(object->arena, kind, answer.body, false),
+                            manifest_of(object->arena, kind, live, false));
+    if (!path && status &&
+        !json_equal(json_get(status, "phase"), json_path(live, "status", "phase", NULL)))
+        path = "status.phase";
     if (path)
         *ret_why = arena_printf(object->arena, "it is there already, and differs in %.200s", path);
     return 0;
@@ -192,7 +168,7 @@ static int import_make(const struct import_object *object, const char **ret_why,
                    "it, restart the server and import it again";
     if (answer.status == 201)
         return *ret_why ? 0 : 1;
-    if (answer.status == 409 && is_reason(&answer, "AlreadyExists"))
+    if (str_equal(json_string(json_get(answer.body, "reason"), ""), "AlreadyExists"))
         return meet(object, ret_why, err);
     *ret_why = message_of(object, &answer);
     return 0;
@@ -238,18 +214,6 @@ static bool stays_behind(struct import *import, const cJSON *object)
     return true;
 }
 
-static const char *why_not_served(struct arena *arena, const cJSON *object)
-{
-    const char *version = json_string(json_get(object, "apiVersion"), "");
-    const char *kind = json_string(json_get(object, "kind"), "");
-
-    if (!*kind)
-        return "kind is missing";
-    if (!*version)
-        return "apiVersion is missing";
-    return arena_printf(arena, "%.100s %.100s is not served here", version, kind);
-}
-
 static int make(struct import *import, struct arena *arena, const struct resource *resource,
                 const cJSON *object, const char **ret_why, struct error *err)
 {
@@ -280,19 +244,22 @@ static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct import *import = ctx;
     const char *kind = json_string(json_get(object, "kind"), "");
+    const char *version = json_string(json_get(object, "apiVersion"), "");
     const char *why = NULL;
 
     if (cJSON_IsArray(json_get(object, "items")) && str_has_suffix(kind, "List"))
         return 0; /* its items were here */
 
-    const struct resource *resource = resources_find_kind(
-        import->options->resources, json_string(json_get(object, "apiVersion"), ""), kind);
+    const struct resource *resource =
+        resources_find_kind(import->options->resources, version, kind);
     if (!resource && !cJSON_IsObject(json_get(object, "metadata")))
         why = "not an object of the Kubernetes API";
     else if (!resource && stays_behind(import, object))
         return 0;
+    else if (!*kind || !*version)
+        why = *kind ? "apiVersion is missing" : "kind is missing";
     else if (!resource)
-        why = why_not_served(arena, object);
+        why = arena_printf(arena, "%.100s %.100s is not served here", version, kind);
     else if (str_is_empty(json_string(json_path(object, "metadata", "name", NULL), "")))
         why = "metadata.name is missing";
     if (why) {

@@ -78,31 +78,24 @@ static bool has_controller(const cJSON *object)
     return false;
 }
 
-/* A failure with retries left is none, and a recurring Task waits for its next run. */
-static bool is_finished_task(const cJSON *object)
+/* A failure of a Task with retries left is none, and a recurring Task waits for its next run. */
+static bool is_finished(const struct kube_kind *kind, const cJSON *object)
 {
     const cJSON *status = json_get(object, "status");
     const char *phase = json_string(json_get(status, "phase"), "");
 
+    if (is_kind(kind, VMAFX_GROUP, "VmafxJob"))
+        return str_equal(phase, "Succeeded") || str_equal(phase, "Failed");
+    if (!str_equal(kind->group, API_GROUP) || is_kind(kind, API_GROUP, "Proplet"))
+        return false;
+    if (!is_kind(kind, API_GROUP, "Task"))
+        return str_equal(phase, "Completed") || str_equal(phase, "Failed");
     if (json_bool(json_path(object, "spec", "isRecurring", NULL), false))
         return false;
     if (str_equal(phase, TASK_PHASE_NAMES[TASK_FAILED]))
         return !condition_is(json_get(status, "conditions"), "Failed", CONDITION_FALSE);
     return str_equal(phase, TASK_PHASE_NAMES[TASK_COMPLETED]) ||
            str_equal(phase, TASK_PHASE_NAMES[TASK_SKIPPED]);
-}
-
-static bool is_finished(const struct kube_kind *kind, const cJSON *object)
-{
-    const char *phase = json_string(json_path(object, "status", "phase", NULL), "");
-
-    if (is_kind(kind, VMAFX_GROUP, "VmafxJob"))
-        return str_equal(phase, "Succeeded") || str_equal(phase, "Failed");
-    if (!str_equal(kind->group, API_GROUP) || is_kind(kind, API_GROUP, "Proplet"))
-        return false;
-    if (is_kind(kind, API_GROUP, "Task"))
-        return is_finished_task(object);
-    return str_equal(phase, "Completed") || str_equal(phase, "Failed");
 }
 
 enum manifest_verdict manifest_judge(const struct kube_kind *kind, const cJSON *object)
@@ -137,21 +130,17 @@ static void remove_if_empty(cJSON *object, const char *key)
         json_remove(object, key);
 }
 
-/* Those of this project's controllers and of the garbage collector: whoever puts them on there does it
- * anew. */
-static bool is_own_finalizer(const char *name)
-{
-    return str_has_prefix(name, API_GROUP "/") || str_equal(name, "foregroundDeletion") ||
-           str_equal(name, "orphan") || str_equal(name, "kubernetes");
-}
-
+/* Without those of this project's controllers and of the garbage collector, which set them there again. */
 static void clean_finalizers(cJSON *object)
 {
+    static const char *const OWN[] = { "foregroundDeletion", "orphan", "kubernetes", NULL };
     cJSON *finalizers = member(object, "finalizers");
 
     for (cJSON *item = finalizers ? finalizers->child : NULL, *next; item; item = next) {
+        const char *name = json_string(item, "");
+
         next = item->next;
-        if (is_own_finalizer(json_string(item, "")))
+        if (str_has_prefix(name, API_GROUP "/") || is_in(name, OWN))
             json_free(cJSON_DetachItemViaPointer(finalizers, item));
     }
     remove_if_empty(object, "finalizers");
@@ -159,17 +148,15 @@ static void clean_finalizers(cJSON *object)
 
 static void clean_metadata(const struct kube_kind *kind, cJSON *metadata)
 {
-    static const char *const SERVERS[] = {
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "managedFields",
-        "selfLink",
-        "ownerReferences",
-    };
+    static const char *const SERVERS[] = { "uid",
+                                           "resourceVersion",
+                                           "generation",
+                                           "creationTimestamp",
+                                           "deletionTimestamp",
+                                           "deletionGracePeriodSeconds",
+                                           "managedFields",
+                                           "selfLink",
+                                           "ownerReferences" };
 
     for (size_t i = 0; i < ARRAY_LEN(SERVERS); i++)
         json_remove(metadata, SERVERS[i]);
@@ -219,30 +206,20 @@ cJSON *manifest_of(struct arena *arena, const struct kube_kind *kind, const cJSO
 
 /* --- differences --- */
 
-/* Lists are one value. NULL: they are equal. */
-static const char *differ(struct arena *arena, const cJSON *one, const cJSON *other,
-                          const char *path)
+/* Lists are one value. */
+const char *manifest_difference(struct arena *arena, const cJSON *one, const cJSON *other)
 {
-    const char *dot = *path ? "." : "";
-
     if (json_equal(one, other))
         return NULL;
     if (!cJSON_IsObject(one) || !cJSON_IsObject(other))
-        return path;
-    json_for_each (value, one) {
-        const char *found = differ(arena, value, json_get(other, value->string),
-                                   arena_printf(arena, "%s%s%s", path, dot, value->string));
-        if (found)
-            return found;
+        return "";
+    for (int i = 0; i < 2; i++) {
+        json_for_each (value, i ? other : one) {
+            const char *rest = manifest_difference(arena, json_get(one, value->string),
+                                                   json_get(other, value->string));
+            if (rest)
+                return arena_printf(arena, "%s%s%s", value->string, *rest ? "." : "", rest);
+        }
     }
-    json_for_each (value, other) {
-        if (!json_get(one, value->string))
-            return arena_printf(arena, "%s%s%s", path, dot, value->string);
-    }
-    return path;
-}
-
-const char *manifest_difference(struct arena *arena, const cJSON *one, const cJSON *other)
-{
-    return differ(arena, one, other, "");
+    return "";
 }

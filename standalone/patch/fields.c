@@ -17,11 +17,6 @@ static enum schema_type fields_shape(const struct schema *schema, const cJSON *v
     return SCHEMA_ANY;
 }
 
-static bool fields_is_declared(const struct schema *schema, const char *name)
-{
-    return schema->preserve || !schema->fields_len || schema_member(schema, name);
-}
-
 static const struct schema *fields_member(const struct schema *schema, const char *name)
 {
     const struct schema *member = schema_member(schema, name);
@@ -34,18 +29,6 @@ static const struct schema *fields_items(const struct schema *schema)
     return schema->items ? schema->items : &SCHEMA_DEDUCED;
 }
 
-static const char *fields_key_name(struct arena *arena, const struct schema *schema,
-                                   const cJSON *item)
-{
-    cJSON *keys = json_object(arena);
-
-    for (size_t i = 0; schema->keys[i] && cJSON_IsObject(item); i++) {
-        if (json_get(item, schema->keys[i]))
-            json_set_copy(keys, schema->keys[i], json_get(item, schema->keys[i]));
-    }
-    return json_first(keys) ? json_text(arena, keys, NULL) : NULL;
-}
-
 static char fields_item_kind(const struct schema *schema)
 {
     return schema->list == SCHEMA_LIST_MAP ? 'k' : 'v';
@@ -55,11 +38,17 @@ static char fields_item_kind(const struct schema *schema)
 static const char *fields_item_name(struct arena *arena, const struct schema *schema,
                                     const cJSON *item)
 {
-    if (schema->list == SCHEMA_LIST_MAP)
-        return fields_key_name(arena, schema, item);
-    if (cJSON_IsObject(item) || cJSON_IsArray(item) || cJSON_IsNull(item))
-        return NULL;
-    return json_text(arena, item, NULL);
+    cJSON *keys = json_object(arena);
+
+    if (schema->list != SCHEMA_LIST_MAP)
+        return cJSON_IsObject(item) || cJSON_IsArray(item) || cJSON_IsNull(item)
+                   ? NULL
+                   : json_text(arena, item, NULL);
+    for (size_t i = 0; schema->keys[i]; i++) {
+        if (json_get(item, schema->keys[i]))
+            json_set_copy(keys, schema->keys[i], json_get(item, schema->keys[i]));
+    }
+    return json_first(keys) ? json_text(arena, keys, NULL) : NULL;
 }
 
 /* --- the fields of an object ------------------------------------------------------------------ */
@@ -89,7 +78,7 @@ static void fields_visit_members(struct fields_walk *walk, const struct schema *
     json_for_each (member, object) {
         struct field_set *child = field_set_add(walk->arena, set, 'f', member->string);
 
-        if (!fields_is_declared(schema, member->string))
+        if (!schema->preserve && schema->fields_len && !schema_member(schema, member->string))
             fields_wrong(walk, &(struct field_path){ path, child }, "field not declared in schema");
         fields_visit(walk, fields_member(schema, member->string), member, path, child);
         child->member = child->leaf || cJSON_IsNull(member) ||
@@ -192,13 +181,6 @@ int fields_of(struct arena *arena, const struct schema *schema, const cJSON *obj
 
 /* --- comparing -------------------------------------------------------------------------------- */
 
-static bool fields_differ(const struct field_set *old, const struct field_set *new)
-{
-    bool values = old->leaf || new->leaf || (!old->len && !new->len);
-
-    return values && !json_equal(old->value, new->value);
-}
-
 /* The field and all fields below it. */
 static void fields_add_all(struct arena *arena, struct field_set *set,
                            const struct field_set *field)
@@ -247,9 +229,10 @@ struct fields_change fields_compare(struct arena *arena, const struct field_set 
             j++;
         } else {
             const struct fields_change below = fields_compare(arena, one, other);
+            bool values = one->leaf || other->leaf || (!one->len && !other->len);
+            bool differ = values && !json_equal(one->value, other->value);
 
-            fields_add_changed(arena, &change.changed, one, fields_differ(one, other),
-                               &below.changed);
+            fields_add_changed(arena, &change.changed, one, differ, &below.changed);
             fields_add_changed(arena, &change.removed, one, false, &below.removed);
             i++;
             j++;

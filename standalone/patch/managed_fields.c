@@ -30,19 +30,16 @@ struct managers {
 
 /* --- managers ---------------------------------------------------------------------------------- */
 
-static bool managers_are_same(const struct manager *a, const struct manager *b)
-{
-    return a->applies == b->applies && str_equal(a->name, b->name) &&
-           str_equal(a->subresource, b->subresource) &&
-           (a->applies || str_equal(a->version, b->version));
-}
-
 /* The manager with the same name, operation and subresource, and for Update the same version. NULL: there is none. */
 static struct manager *managers_find(const struct managers *managers, const struct manager *id)
 {
     for (size_t i = 0; i < managers->len; i++) {
-        if (managers_are_same(&managers->items[i], id))
-            return &managers->items[i];
+        struct manager *item = &managers->items[i];
+
+        if (item->applies == id->applies && str_equal(item->name, id->name) &&
+            str_equal(item->subresource, id->subresource) &&
+            (item->applies || str_equal(item->version, id->version)))
+            return item;
     }
     return NULL;
 }
@@ -56,17 +53,6 @@ static struct manager *managers_get(struct managers *managers, const struct mana
         return known;
     managers->items[managers->len] = *id;
     return &managers->items[managers->len++];
-}
-
-static void managers_drop_empty(struct managers *managers)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < managers->len; i++) {
-        if (!field_set_is_empty(&managers->items[i].fields))
-            managers->items[kept++] = managers->items[i];
-    }
-    managers->len = kept;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -126,37 +112,33 @@ static int managers_compare(const void *a, const void *b)
     return order ? order : strcmp(one->subresource, other->subresource);
 }
 
-/* The oldest of those that only update, which come last, go: fields that no manager has are free to take. */
-static void managers_cap(struct managers *managers)
-{
-    size_t first = 0, excess;
-
-    while (first < managers->len && managers->items[first].applies)
-        first++;
-    if (managers->len - first <= MANAGERS_MAX_UPDATERS)
-        return;
-    excess = managers->len - first - MANAGERS_MAX_UPDATERS;
-    memmove(&managers->items[first], &managers->items[first + excess],
-            MANAGERS_MAX_UPDATERS * sizeof(*managers->items));
-    managers->len -= excess;
-}
-
-/* Orders them as the API server does, drops those without fields and the oldest updaters. Returns an array, the
- * caller's; NULL: there are none. */
+/* Orders them as the API server does, without those that have no fields, and without the oldest of those that only
+ * update, which come last: fields that no manager has are free to take. Returns an array, the caller's; NULL: there are
+ * none. */
 static cJSON *managers_write(struct arena *arena, struct managers *managers)
 {
+    size_t kept = 0, updaters = 0;
     cJSON *entries;
 
-    managers_drop_empty(managers);
-    if (!managers->len)
-        return NULL;
-    qsort(managers->items, managers->len, sizeof(*managers->items), managers_compare);
-    managers_cap(managers);
-    entries = cJSON_CreateArray();
     for (size_t i = 0; i < managers->len; i++) {
-        const struct manager *manager = &managers->items[i];
-        cJSON *entry = json_add_object(entries);
+        const struct manager manager = managers->items[i];
 
+        if (field_set_is_empty(&manager.fields))
+            continue;
+        managers->items[kept++] = manager;
+        updaters += !manager.applies;
+    }
+    if (!kept)
+        return NULL;
+    qsort(managers->items, kept, sizeof(*managers->items), managers_compare);
+    entries = cJSON_CreateArray();
+    for (size_t i = 0; i < kept; i++) {
+        const struct manager *manager = &managers->items[i];
+        cJSON *entry;
+
+        if (!manager->applies && updaters-- > MANAGERS_MAX_UPDATERS)
+            continue;
+        entry = json_add_object(entries);
         if (*manager->name)
             json_set_string(entry, "manager", manager->name);
         json_set_string(entry, "operation", manager->applies ? "Apply" : "Update");
@@ -315,32 +297,20 @@ static void managing_set(struct managing *self, cJSON *object)
     json_set(metadata, "managedFields", managers_write(self->arena, &self->managers));
 }
 
-/* A list with an entry that says nothing. */
-static bool managing_is_reset(const cJSON *managed_fields)
-{
-    return json_len(managed_fields) == 1 && json_len(json_first(managed_fields)) == 0;
-}
-
-/* Those that the client sent, or those of the live object; none if they cannot be read. */
-static void managing_read(struct managing *self, const cJSON *live, const cJSON *object)
-{
-    const cJSON *sent = json_path(object, "metadata", "managedFields", NULL);
-    const cJSON *known = json_path(live, "metadata", "managedFields", NULL);
-
-    if (!*self->write->subresource &&
-        (managing_is_reset(sent) ||
-         (json_len(sent) && managers_read(self->arena, sent, &self->managers))))
-        return;
-    (void)managers_read(self->arena, known, &self->managers);
-}
-
+/* The managers are those that the client sent, or those of the live object; none if they cannot be read, or if the
+ * client sent one entry that says nothing. */
 void managed_fields_update(struct arena *arena, const struct managed_fields_write *write,
                            const cJSON *live, cJSON *object)
 {
     struct managing self = managing_of(arena, write);
+    const cJSON *sent =
+        *write->subresource ? NULL : json_path(object, "metadata", "managedFields", NULL);
+    bool is_reset = json_len(sent) == 1 && json_len(json_first(sent)) == 0;
     struct field_set old, new;
 
-    managing_read(&self, live, object);
+    if (!is_reset && !(json_len(sent) && managers_read(arena, sent, &self.managers)))
+        (void)managers_read(arena, json_path(live, "metadata", "managedFields", NULL),
+                            &self.managers);
     if (fields_of(arena, self.schema, object, true, &new, NULL) < 0) {
         self.managers.len = 0;
     } else if (self.managers.len || !live) {
@@ -393,21 +363,6 @@ static const char *conflicts_manager(struct arena *arena, const struct manager *
     return manager->applies ? text : arena_printf(arena, "%s using %s", text, manager->version);
 }
 
-static const cJSON *conflicts_status(const struct conflicts *conflicts)
-{
-    cJSON *status = json_object(conflicts->arena);
-
-    json_set_string(status, "status", "Failure");
-    json_set_string(status, "message",
-                    arena_printf(conflicts->arena, "Apply failed with %zu conflict%s: %s",
-                                 conflicts->count, conflicts->count == 1 ? "" : "s",
-                                 conflicts->text));
-    json_set_string(status, "reason", "Conflict");
-    json_set_copy(json_set_object(status, "details"), "causes", conflicts->causes);
-    json_set_int(status, "code", 409);
-    return status;
-}
-
 /* Fields that kubectl may take without force: it wrote them by client-side apply before. */
 static struct field_set managing_allowed(const struct managing *self)
 {
@@ -431,6 +386,7 @@ static struct field_set managing_allowed(const struct managing *self)
 static const cJSON *managing_conflicts(const struct managing *self, const struct field_set *changed)
 {
     const struct field_set allowed = managing_allowed(self);
+    cJSON *status = json_object(self->arena);
     struct conflicts conflicts = { .arena = self->arena,
                                    .causes = json_array(self->arena),
                                    .text = "" };
@@ -446,7 +402,16 @@ static const cJSON *managing_conflicts(const struct managing *self, const struct
         conflicts.manager = conflicts_manager(self->arena, other);
         conflicts_add(&conflicts, &(struct field_path){ .field = &set });
     }
-    return conflicts.count ? conflicts_status(&conflicts) : NULL;
+    if (!conflicts.count)
+        return NULL;
+    json_set_string(status, "status", "Failure");
+    json_set_string(status, "message",
+                    arena_printf(self->arena, "Apply failed with %zu conflict%s: %s",
+                                 conflicts.count, conflicts.count == 1 ? "" : "s", conflicts.text));
+    json_set_string(status, "reason", "Conflict");
+    json_set_copy(json_set_object(status, "details"), "causes", conflicts.causes);
+    json_set_int(status, "code", 409);
+    return status;
 }
 
 /* --- apply ------------------------------------------------------------------------------------ */

@@ -150,13 +150,6 @@ static cJSON *merge_value(struct merging *merging, const struct schema *schema, 
     return added;
 }
 
-static bool merge_is_list(const struct schema *schema, const char *name)
-{
-    const struct schema *member = merge_member(schema, name);
-
-    return member && member->patch_merge;
-}
-
 static void merge_members(struct merging *merging, const struct schema *schema, cJSON *map,
                           const cJSON *patch)
 {
@@ -172,14 +165,15 @@ static void merge_members(struct merging *merging, const struct schema *schema, 
     }
     json_for_each (member, patch) {
         const char *name = member->string;
+        const struct schema *known = merge_member(schema, name);
         cJSON *old = members_get(&members, name), *merged; /* once: no name is in a patch twice */
 
         if ((merging->strategic && *name == '$') ||
-            (cJSON_IsArray(old) && cJSON_IsArray(member) && merge_is_list(schema, name)))
+            (cJSON_IsArray(old) && cJSON_IsArray(member) && known && known->patch_merge))
             continue; /* done above */
         if (old)
             old = cJSON_DetachItemViaPointer(map, old);
-        merged = merge_value(merging, merge_member(schema, name), old, member);
+        merged = merge_value(merging, known, old, member);
         if (merged)
             members_append(map, name, merged);
     }

@@ -55,13 +55,6 @@ struct keeping {
     int64_t now_us;
 };
 
-static bool is_there(struct arena *arena, const char *directory, const char *name)
-{
-    struct stat status;
-
-    return lstat(data_dir_path(arena, directory, name), &status) == 0;
-}
-
 /* Not where a kubeconfig trusts the one that is lost. What is there of it was broken off when it was made. */
 static int make_ca(struct arena *arena, struct keeping *keeping, bool may_begin, struct error *err)
 {
@@ -69,8 +62,9 @@ static int make_ca(struct arena *arena, struct keeping *keeping, bool may_begin,
     const char *missing = keeping->observed.ca.cert ? FILE_PLACE_CA_KEY : FILE_PLACE_CA;
     char now[RFC3339_LEN];
     struct cert_pair ca;
+    struct stat status;
 
-    if (is_there(arena, directory, DATA_DIR_ADMIN))
+    if (lstat(data_dir_path(arena, directory, DATA_DIR_ADMIN), &status) == 0)
         return error_set(err, ERROR_INVALID,
                          "'%s/" DATA_DIR_CA "/%s' is missing and " DATA_DIR_ADMIN
                          " trusts no other: restore it, or remove " DATA_DIR_ADMIN " and run init",
@@ -131,11 +125,12 @@ static void look_at_clock(struct arena *arena, struct keeping *keeping)
                  "file", file, "valid-until", rfc3339_format(keeping->ca.not_after_us, end), NULL);
 }
 
-static int check_ca(struct keeping *keeping, struct error *err)
+static int check_ca(struct arena *arena, struct keeping *keeping, struct error *err)
 {
     const char *problem;
     char end[RFC3339_LEN];
 
+    look_at_clock(arena, keeping);
     if (keeping->now_us >= keeping->ca.not_after_us)
         return error_set(err, ERROR_INVALID,
                          "'%s/" CA_FILE "' ended at %s: set the clock; if it is right, remove it "
@@ -171,23 +166,6 @@ static int keep_leaf(struct arena *arena, struct keeping *keeping, const struct 
     return r < 0 ? r : file_place_save_leaf(&keeping->files, arena, &leaf, err);
 }
 
-static int keep(struct arena *arena, struct keeping *keeping, const struct cert_names *names,
-                bool may_begin, struct error *err)
-{
-    struct cert_observed *observed = &keeping->observed;
-
-    int r = file_place_load(&keeping->files, arena, observed, err);
-    if (r == 0 && !(observed->ca.cert && observed->ca.key))
-        r = make_ca(arena, keeping, may_begin, err);
-    if (r == 0)
-        r = read_times(keeping, err);
-    if (r < 0)
-        return r;
-    look_at_clock(arena, keeping);
-    r = check_ca(keeping, err);
-    return r < 0 ? r : keep_leaf(arena, keeping, names, err);
-}
-
 int data_dir_keep_certificates(struct arena *arena, const char *directory,
                                const struct cert_names *names, bool may_begin,
                                const struct clock *clock, struct error *err)
@@ -198,14 +176,23 @@ int data_dir_keep_certificates(struct arena *arena, const char *directory,
                    .ca_dir = data_dir_path(arena, directory, DATA_DIR_CA) },
         .now_us = clock_wall_us(clock),
     };
+    struct cert_observed *observed = &keeping.observed;
     int lock;
 
-    keeping.observed.now_us = keeping.now_us;
+    observed->now_us = keeping.now_us;
 
     int r = file_set_lock(keeping.files.ca_dir, &lock, err);
     if (r < 0)
         return r;
-    r = keep(arena, &keeping, names, may_begin, err);
+    r = file_place_load(&keeping.files, arena, observed, err);
+    if (r == 0 && !(observed->ca.cert && observed->ca.key))
+        r = make_ca(arena, &keeping, may_begin, err);
+    if (r == 0)
+        r = read_times(&keeping, err);
+    if (r == 0)
+        r = check_ca(arena, &keeping, err);
+    if (r == 0)
+        r = keep_leaf(arena, &keeping, names, err);
     file_set_unlock(lock);
     return r;
 }

@@ -186,15 +186,6 @@ static int make_user(struct arena *arena, const struct standalone_settings *sett
     return r == 0 ? make_kubeconfig(arena, settings, name, token, &ret->kubeconfig, err) : r;
 }
 
-static int print(const char *kubeconfig, struct error *err)
-{
-    if (fputs(kubeconfig, stdout) < 0 || fflush(stdout) != 0)
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "the kubeconfig cannot be written (%s): the user is not added",
-                         strerrordesc_np(errno));
-    return 0;
-}
-
 static int write_users(struct arena *arena, const struct standalone_settings *settings,
                        const char *others, const char *line, struct error *err)
 {
@@ -234,8 +225,10 @@ static int add_user(struct arena *arena, const struct standalone_settings *setti
     if (had)
         return error_set(err, ERROR_EXISTS, "there is a user '%s' already", name);
     r = make_user(arena, settings, name, role, &user, err);
-    if (r == 0)
-        r = print(user.kubeconfig, err);
+    if (r == 0 && (fputs(user.kubeconfig, stdout) < 0 || fflush(stdout) != 0))
+        r = error_set(err, ERROR_UNAVAILABLE,
+                      "the kubeconfig cannot be written (%s): the user is not added",
+                      strerrordesc_np(errno));
     return r == 0 ? write_users(arena, settings, others, user.line, err) : r;
 }
 

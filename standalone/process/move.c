@@ -70,13 +70,6 @@ static int write_export(struct arena *arena, const struct standalone_settings *s
 }
 
 /* On the disk under its name, or not there. */
-static int finish_file(const char *new, const char *path, FILE *file, struct error *err)
-{
-    if (fsync(fileno(file)) < 0 || rename(new, path) < 0)
-        return error_set(err, ERROR_UNAVAILABLE, "'%s': %s", path, strerrordesc_np(errno));
-    return file_sync_folder_of(path, err);
-}
-
 int move_export(struct arena *arena, const struct standalone_settings *settings, struct error *err)
 {
     if (str_is_empty(settings->output) || str_equal(settings->output, "-"))
@@ -91,7 +84,10 @@ int move_export(struct arena *arena, const struct standalone_settings *settings,
         return error_set(err, ERROR_INVALID, "'%s': %s", new, strerrordesc_np(errno));
     int r = write_export(arena, settings, file, err);
     if (r == 0)
-        r = finish_file(new, settings->output, file, err);
+        r = fsync(fileno(file)) < 0 || rename(new, settings->output) < 0
+                ? error_set(err, ERROR_UNAVAILABLE, "'%s': %s", settings->output,
+                            strerrordesc_np(errno))
+                : file_sync_folder_of(settings->output, err);
     (void)fclose(file);
     if (r < 0)
         (void)unlink(new);

@@ -202,28 +202,22 @@ static struct split split_arguments(struct arena *arena, int argc, char *const *
     return ret;
 }
 
-static const char *default_data_dir(struct arena *arena)
-{
-    const char *home = getenv("HOME");
-
-    if (geteuid() == 0 || str_is_empty(home))
-        return "/var/lib/propeller";
-    return arena_printf(arena, "%s/.local/share/propeller", home);
-}
-
-static bool is_address(const char *text)
+/* Refuses empty values: a script whose variable is not set gets an error, not the default. A flag whose default is ""
+ * is required. */
+static int check(enum standalone_command command, const struct standalone_settings *settings,
+                 struct error *err)
 {
     struct http_address address;
 
-    return http_address_parse(text, &address, NULL) == 0 && address.port &&
-           (!*address.host || cert_name_is_valid(address.host));
-}
-
-/* Refuses empty values: a script whose variable is not set gets an error, not the default. A flag whose default is ""
- * is required. */
-static int check_texts(const struct standalone_settings *settings, size_t command,
-                       struct error *err)
-{
+    if (settings->address &&
+        (http_address_parse(settings->address, &address, NULL) < 0 || !address.port ||
+         (*address.host && !cert_name_is_valid(address.host))))
+        return error_set(err, ERROR_INVALID,
+                         "--address: '%.100s' is not HOST:PORT, [IPV6]:PORT or :PORT with a port "
+                         "of 1 to 65535",
+                         settings->address);
+    if (command == COMMAND_EXPORT && settings->status && settings->all)
+        return error_set(err, ERROR_INVALID, "--status and --all: one of them");
     for (size_t i = 0; i < TABLE[command].len; i++) {
         const struct option *option = &TABLE[command].options[i];
         const char *const *value = (const void *)((const char *)settings + option->offset);
@@ -231,21 +225,7 @@ static int check_texts(const struct standalone_settings *settings, size_t comman
         if (option->type == OPTION_STRING && *value && !**value)
             return error_set(err, ERROR_INVALID, "--%s: must not be empty", option->name);
     }
-    return 0;
-}
-
-static int check(enum standalone_command command, const struct standalone_settings *settings,
-                 struct error *err)
-{
-    if (settings->address && !is_address(settings->address))
-        return error_set(err, ERROR_INVALID,
-                         "--address: '%.100s' is not HOST:PORT, [IPV6]:PORT or :PORT with a port "
-                         "of 1 to 65535",
-                         settings->address);
-    if (command == COMMAND_EXPORT && settings->status && settings->all)
-        return error_set(err, ERROR_INVALID, "--status and --all: one of them");
-    int r = check_texts(settings, command, err);
-    return r < 0 ? r : admission_policy_check(&settings->policy, err);
+    return admission_policy_check(&settings->policy, err);
 }
 
 int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
@@ -256,6 +236,7 @@ int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
     if (r != 0)
         return r;
 
+    const char *home = getenv("HOME");
     struct split split = { .own_len = argc - 1 };
     char *const *own = argv + 1;
 
@@ -268,6 +249,8 @@ int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
     r = options_parse(arena, &TABLE[*ret_command].program, TABLE[*ret_command].options,
                       TABLE[*ret_command].len, split.own_len, own, ret, err);
     if (r == 0 && !ret->data_dir)
-        ret->data_dir = default_data_dir(arena);
+        ret->data_dir = geteuid() == 0 || str_is_empty(home)
+                            ? "/var/lib/propeller"
+                            : arena_printf(arena, "%s/.local/share/propeller", home);
     return r == 0 ? check(*ret_command, ret, err) : r;
 }

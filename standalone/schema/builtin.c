@@ -42,12 +42,6 @@ static void namespace_prepare(struct arena *arena UNUSED, cJSON *object, const c
 
 /* --- configmaps and secrets ------------------------------------------------------------------- */
 
-/* The length of what base64 stands for. */
-static size_t decoded_len(const char *text)
-{
-    return strcspn(text, "=") * 3 / 4;
-}
-
 /* The size of the values of a bag. */
 static size_t check_keys(const struct validation *validation, const char *bag, const char *other,
                          bool encoded)
@@ -64,7 +58,7 @@ static size_t check_keys(const struct validation *validation, const char *bag, c
         if (members_get(&theirs, item->string))
             invalid_text(validation->errors, path, item->string,
                          arena_printf(validation->arena, "duplicate of key present in %s", other));
-        size += encoded ? decoded_len(value) : strlen(value);
+        size += encoded ? strcspn(value, "=") * 3 / 4 : strlen(value); /* what base64 stands for */
     }
     return size;
 }
@@ -103,28 +97,21 @@ static void secret_validate(const struct validation *validation)
         field_error(validation->errors, FIELD_ERROR_INVALID, "type", type, "field is immutable");
 }
 
-/* members: of data, before. */
-static void set_data(struct arena *arena, cJSON *data, const struct members *members,
-                     const cJSON *item)
-{
-    const char *text = json_string(item, "");
-    cJSON *old = members_get(members, item->string);
-    cJSON *value = cJSON_CreateString(base64_encode(arena, text, strlen(text)));
-
-    if (old)
-        members_replace(data, old, value);
-    else
-        members_append(data, item->string, value);
-}
-
 static void secret_fill(struct arena *arena, cJSON *object, const cJSON *old UNUSED)
 {
-    if (json_get(object, "stringData")) {
-        cJSON *data = member_of(object, "data");
-        const struct members members = members_of(arena, data);
+    const cJSON *texts = json_get(object, "stringData");
+    cJSON *data = texts ? member_of(object, "data") : NULL;
+    const struct members before = members_of(arena, data);
 
-        json_for_each (item, json_get(object, "stringData"))
-            set_data(arena, data, &members, item);
+    json_for_each (item, texts) {
+        const char *text = json_string(item, "");
+        cJSON *known = members_get(&before, item->string);
+        cJSON *value = cJSON_CreateString(base64_encode(arena, text, strlen(text)));
+
+        if (known)
+            members_replace(data, known, value);
+        else
+            members_append(data, item->string, value);
     }
     json_remove(object, "stringData");
     if (!json_get(object, "type"))
@@ -158,16 +145,6 @@ static void event_convert(cJSON *event, bool to_core)
     json_set_string(event, "apiVersion", to_core ? "v1" : "events.k8s.io/v1");
 }
 
-static void event_to_core(cJSON *event)
-{
-    event_convert(event, true);
-}
-
-static void event_from_core(cJSON *event)
-{
-    event_convert(event, false);
-}
-
 /* --- all -------------------------------------------------------------------------------------- */
 
 /* Names, columns and schemas are in kinds.yaml and builtin.json. */
@@ -189,7 +166,6 @@ const struct resource BUILTIN_RESOURCES[] = {
       .storage = "coordination.k8s.io/leases" },
     { .kind = { .group = "events.k8s.io", .plural = "events" },
       .storage = "core/events",
-      .to_storage = event_to_core,
-      .from_storage = event_from_core },
+      .convert = event_convert },
 };
 const size_t BUILTIN_RESOURCES_LEN = ARRAY_LEN(BUILTIN_RESOURCES);

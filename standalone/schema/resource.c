@@ -33,16 +33,6 @@ static void set_custom(struct arena *arena, struct resource *resource)
     }
 }
 
-static const struct resource *find_builtin(const struct kube_kind *kind)
-{
-    for (size_t i = 0; i < BUILTIN_RESOURCES_LEN; i++) {
-        if (str_equal(BUILTIN_RESOURCES[i].kind.group, kind->group) &&
-            str_equal(BUILTIN_RESOURCES[i].kind.plural, kind->plural))
-            return &BUILTIN_RESOURCES[i];
-    }
-    return NULL;
-}
-
 static int add_resource(struct resources *resources, const cJSON *document,
                         const cJSON *definitions, struct error *err)
 {
@@ -54,10 +44,15 @@ static int add_resource(struct resources *resources, const cJSON *document,
         .plural = text_at(document, "plural"),
         .namespaced = json_bool(json_get(document, "namespaced"), false),
     };
-    const struct resource *builtin = find_builtin(&kind);
+    bool is_builtin = false;
 
-    if (builtin)
-        *resource = *builtin;
+    for (size_t i = 0; i < BUILTIN_RESOURCES_LEN && !is_builtin; i++) {
+        const struct kube_kind *known = &BUILTIN_RESOURCES[i].kind;
+
+        is_builtin = str_equal(known->group, kind.group) && str_equal(known->plural, kind.plural);
+        if (is_builtin)
+            *resource = BUILTIN_RESOURCES[i];
+    }
     resource->kind = kind;
     resource->list_kind = text_at(document, "listKind");
     resource->absent = json_bool(json_get(document, "absent"), false);
@@ -66,7 +61,7 @@ static int add_resource(struct resources *resources, const cJSON *document,
         return 0;
     }
     resource->has_status = json_bool(json_get(document, "status"), false);
-    if (!builtin)
+    if (!is_builtin)
         set_custom(resources->arena, resource);
     resource->columns = json_get(document, "columns");
     return schema_parse(resources->arena, json_get(document, "schema"), definitions,
@@ -118,23 +113,18 @@ const struct resource *resources_find(const struct resources *resources, const c
     return NULL;
 }
 
-static bool has_api_version(const struct kube_kind *kind, const char *api_version)
+const struct resource *resources_find_kind(const struct resources *resources,
+                                           const char *api_version, const char *kind)
 {
     const char *slash = strchr(api_version, '/');
     size_t len = slash ? (size_t)(slash - api_version) : 0;
 
-    return strlen(kind->group) == len && memcmp(kind->group, api_version, len) == 0 &&
-           str_equal(kind->version, slash ? slash + 1 : api_version);
-}
-
-const struct resource *resources_find_kind(const struct resources *resources,
-                                           const char *api_version, const char *kind)
-{
     for (size_t i = 0; i < resources->len; i++) {
         const struct resource *item = &resources->items[i];
 
-        if (!item->absent && str_equal(item->kind.kind, kind) &&
-            has_api_version(&item->kind, api_version))
+        if (!item->absent && str_equal(item->kind.kind, kind) && strlen(item->kind.group) == len &&
+            memcmp(item->kind.group, api_version, len) == 0 &&
+            str_equal(item->kind.version, slash ? slash + 1 : api_version))
             return item;
     }
     return NULL;

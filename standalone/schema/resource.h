@@ -13,15 +13,15 @@ struct resources;
  * The steps of a write: object_decode; schema_default (custom kinds); fill; managed_fields_update; apply_defaults
  * (admission); prepare; object_meta_validate, schema_validate (custom kinds); then, if nothing is wrong so far,
  * validate. Custom kinds: without the subresource an object's status is the old one's (none for a new one), in the
- * subresource all but status and managedFields is. The store has the form of to_storage.
+ * subresource all but status and managedFields is. The store has the form that convert makes.
  *
  * Makes an object as a strategy of the API server stores it: fields of the kind that are not set
  * get their values, and those that a client may not change are taken from old. Changes object in
  * place. old NULL: it is created.
  */
 typedef void resource_prepare_fn(struct arena *arena, cJSON *object, const cJSON *old);
-/* The same object as another version of the API has it; in place. */
-typedef void resource_convert_fn(cJSON *object);
+/* The same object as the store has it, or as this version of the API does; in place. */
+typedef void resource_convert_fn(cJSON *object, bool to_storage);
 
 /* Immutable; any thread. */
 struct resource {
@@ -43,8 +43,7 @@ struct resource {
      * looked at; prepare: the strategy, after them. */
     resource_prepare_fn *fill;
     resource_prepare_fn *prepare;
-    resource_convert_fn *to_storage;
-    resource_convert_fn *from_storage;
+    resource_convert_fn *convert;
 };
 
 /*

@@ -104,15 +104,6 @@ static cJSON *date_cell(struct arena *arena, const char *text, const char *inval
                                                           : invalid);
 }
 
-static cJSON *text_cell(struct arena *arena, const cJSON *value)
-{
-    const char *text = json_string(value, NULL);
-
-    if (!text && cJSON_IsNull(value))
-        text = "<nil>";
-    return cJSON_CreateString(text ? text : json_text(arena, value, NULL));
-}
-
 /* "Task/a" of a reference to an object, in lower case as kubectl takes it. */
 static const char *reference_text(struct arena *arena, const cJSON *reference)
 {
@@ -178,7 +169,10 @@ static cJSON *cell_of(struct arena *arena, const cJSON *column, const cJSON *obj
         return (str_equal(type, "boolean") ? cJSON_IsBool(value) : json_is_number(value))
                    ? json_copy(value)
                    : cJSON_CreateNull();
-    return text_cell(arena, value);
+    if (cJSON_IsNull(value))
+        return cJSON_CreateString("<nil>");
+    return cJSON_CreateString(cJSON_IsString(value) ? value->valuestring
+                                                    : json_text(arena, value, NULL));
 }
 
 /* --- the document ----------------------------------------------------------------------------- */

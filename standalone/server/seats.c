@@ -137,18 +137,6 @@ static void seat_end(void *data)
     (void)pthread_cond_destroy(&seat->changed);
 }
 
-static struct seat *seat_create(struct seats *seats, struct arena *arena, uint64_t request_id,
-                                const char *who)
-{
-    struct seat *seat = arena_new(arena, struct seat);
-
-    *seat =
-        (struct seat){ .seats = seats, .request_id = request_id, .who = arena_strdup(arena, who) };
-    cond_init(&seat->changed);
-    seats_append(seats, seat);
-    return arena_own(arena, seat, seat_end);
-}
-
 struct seat *seat_join(struct seats *seats, struct arena *arena, uint64_t request_id,
                        const char *who)
 {
@@ -158,8 +146,14 @@ struct seat *seat_join(struct seats *seats, struct arena *arena, uint64_t reques
 
     while (seat && seat->request_id != request_id)
         seat = seat->next;
-    if (!seat && seats_count(seats, who).requests < seats->max_requests)
-        seat = seat_create(seats, arena, request_id, who);
+    if (!seat && seats_count(seats, who).requests < seats->max_requests) {
+        seat = arena_own(arena, arena_new(arena, struct seat), seat_end);
+        *seat = (struct seat){ .seats = seats,
+                               .request_id = request_id,
+                               .who = arena_strdup(arena, who) };
+        cond_init(&seat->changed);
+        seats_append(seats, seat);
+    }
     (void)pthread_mutex_unlock(&seats->lock);
     return seat;
 }

@@ -187,9 +187,13 @@ static size_t limit(void *ctx UNUSED, const struct http_server_request *request)
     return api_max_body(request->method, request->path);
 }
 
-static void add_headers(struct arena *arena, const struct api_reply *reply,
-                        struct http_server_reply *ret)
+static void answer(struct arena *arena, const struct api_reply *reply,
+                   struct http_server_reply *ret)
 {
+    *ret = (struct http_server_reply){ .status = reply->status,
+                                       .content_type = reply->content_type,
+                                       .body = reply->body,
+                                       .body_len = reply->body_len };
     size_t len = 0;
 
     if (reply->retry_after_s)
@@ -198,16 +202,6 @@ static void add_headers(struct arena *arena, const struct api_reply *reply,
                                   arena_printf(arena, "%u", (unsigned)reply->retry_after_s) };
     for (size_t i = 0; reply->warnings[i]; i++)
         ret->headers[len++] = (struct http_header){ "Warning", reply->warnings[i] };
-}
-
-static void answer(struct arena *arena, const struct api_reply *reply,
-                   struct http_server_reply *ret)
-{
-    *ret = (struct http_server_reply){ .status = reply->status,
-                                       .content_type = reply->content_type,
-                                       .body = reply->body,
-                                       .body_len = reply->body_len };
-    add_headers(arena, reply, ret);
 }
 
 static void refuse(void *ctx, struct arena *arena, const struct http_server_request *request,

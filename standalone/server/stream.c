@@ -15,21 +15,17 @@ struct stream {
     char *name;
 };
 
-static bool is_over(const struct sender_user *sender, struct arena *arena)
-{
-    struct user user;
-
-    return sender->users &&
-           (!users_file_find(sender->users, arena, sender->token_hash, &user) ||
-            user.role != sender->user.role || !str_equal(user.name, sender->user.name));
-}
-
 static int next_line(void *ctx, struct arena *arena, const char **ret, size_t *ret_len)
 {
     struct stream *stream = ctx;
+    const struct sender_user *sender = &stream->sender;
+    struct user user;
 
-    return is_over(&stream->sender, arena) ? -1
-                                           : api_watch_next(stream->watch, arena, ret, ret_len);
+    if (sender->users &&
+        (!users_file_find(sender->users, arena, sender->token_hash, &user) ||
+         user.role != sender->user.role || !str_equal(user.name, sender->user.name)))
+        return -1;
+    return api_watch_next(stream->watch, arena, ret, ret_len);
 }
 
 static uint32_t wait_ms(void *ctx)

@@ -50,12 +50,6 @@ static char *next_word(struct arena *arena, const char **at, const char *end)
     return arena_strndup(arena, begin, len);
 }
 
-static bool is_hash(const char *text)
-{
-    return strlen(text) == SHA256_HEX_LEN - 1 &&
-           strspn(text, "0123456789abcdef") == SHA256_HEX_LEN - 1;
-}
-
 /* What a kubeconfig, which is YAML, and a line of a log can hold: no C0, DEL or C1. */
 static bool is_printable(const char *name)
 {
@@ -89,7 +83,9 @@ static int read_line(struct users *users, struct arena *arena, const char *line,
         return error_set(err, ERROR_INVALID,
                          "line %zu: the role of '%.100s' must be admin, edit or view", number,
                          name);
-    if (!is_hash(credentials) || *next_word(arena, &at, end))
+    if (strlen(credentials) != SHA256_HEX_LEN - 1 ||
+        strspn(credentials, "0123456789abcdef") != SHA256_HEX_LEN - 1 ||
+        *next_word(arena, &at, end))
         return error_set(
             err, ERROR_INVALID,
             "line %zu: behind '%.100s' and the role must be the SHA-256 of the token in "
@@ -125,23 +121,17 @@ int users_parse(const char *text, struct users **ret, struct error *err)
     return 0;
 }
 
-/* The same time whatever is different. */
-static bool is_same_hash(const char *a, const char *b)
-{
-    unsigned difference = 0;
-
-    for (size_t i = 0; i < SHA256_HEX_LEN; i++)
-        difference |= (unsigned)(a[i] ^ b[i]);
-    return !difference;
-}
-
 const struct user *users_find_token(const struct users *users,
                                     const char hash[static SHA256_HEX_LEN])
 {
     const struct user *found = NULL;
 
     for (size_t i = 0; i < users->len; i++) {
-        if (is_same_hash(users->items[i].hash, hash))
+        unsigned difference = 0;
+
+        for (size_t k = 0; k < SHA256_HEX_LEN; k++) /* whatever is different */
+            difference |= (unsigned)(users->items[i].hash[k] ^ hash[k]);
+        if (!difference)
             found = &users->items[i].user;
     }
     return found;

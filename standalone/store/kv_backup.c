@@ -26,29 +26,6 @@
  * until 2255, and a clock that says more than the half of that is not believed. */
 #define MAX_TIME_US (INT64_C(1) << 52)
 
-static uint64_t choose_revision(uint64_t revision, int64_t now_us)
-{
-    uint64_t raised = revision + STEP;
-
-    return now_us < MAX_TIME_US && now_us > (int64_t)raised ? (uint64_t)now_us : raised;
-}
-
-/* The mark goes with what it asks for, or stays for the next start. */
-static int raise_revision(struct kv *kv, uint64_t revision, struct error *err)
-{
-    char sql[512];
-
-    (void)snprintf(sql, sizeof(sql),
-                   "BEGIN IMMEDIATE;"
-                   "DELETE FROM history WHERE deleted OR revision NOT IN"
-                   " (SELECT MAX(revision) FROM history INDEXED BY newest GROUP BY key);"
-                   "UPDATE state SET compacted = %" PRIu64 ", compacted_weight = %" PRIu64 ";"
-                   "DROP TABLE IF EXISTS backup;"
-                   "COMMIT",
-                   revision, kv->history.head.weight);
-    return kv_execute(&kv->writer, sql, err);
-}
-
 static void log_raised(const struct kv *kv, bool is_backup, uint64_t revision)
 {
     const char *version = LOG_INT((int64_t)revision);
@@ -69,7 +46,8 @@ static void log_raised(const struct kv *kv, bool is_backup, uint64_t revision)
 int kv_restore(struct kv *kv, struct error *err)
 {
     uint64_t before = kv->history.head.revision, noted = kv->mark.revision;
-    int64_t marks = 0;
+    int64_t marks = 0, now_us = clock_wall_us(kv->clock);
+    char sql[512];
 
     int r = kv_ask(&kv->writer, "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'backup'", &marks,
                    err);
@@ -81,8 +59,19 @@ int kv_restore(struct kv *kv, struct error *err)
 
     if (!marks && !is_unknown && !is_loss)
         return 0;
-    uint64_t revision = choose_revision(before < noted ? noted : before, clock_wall_us(kv->clock));
-    r = raise_revision(kv, revision, err);
+    uint64_t revision = (before < noted ? noted : before) + STEP;
+    if (now_us < MAX_TIME_US && now_us > (int64_t)revision)
+        revision = (uint64_t)now_us;
+    /* The mark goes with what it asks for, or stays for the next start. */
+    (void)snprintf(sql, sizeof(sql),
+                   "BEGIN IMMEDIATE;"
+                   "DELETE FROM history WHERE deleted OR revision NOT IN"
+                   " (SELECT MAX(revision) FROM history INDEXED BY newest GROUP BY key);"
+                   "UPDATE state SET compacted = %" PRIu64 ", compacted_weight = %" PRIu64 ";"
+                   "DROP TABLE IF EXISTS backup;"
+                   "COMMIT",
+                   revision, kv->history.head.weight);
+    r = kv_execute(&kv->writer, sql, err);
     if (r < 0)
         return r;
     if (is_loss)
@@ -97,6 +86,8 @@ struct kv_loss kv_loss(const struct kv *kv)
 }
 
 /* --- the backup --- */
+
+#define TAKEN "backup '%s' exists already"
 
 /* A connection of its own: those of the pool are for what takes a moment. */
 static int copy_into(const char *store, const char *path, struct error *err)
@@ -131,11 +122,6 @@ static int finish_copy(const char *path, struct error *err)
     return r < 0 ? r : file_sync(path, err);
 }
 
-static int refuse_taken(const char *path, struct error *err)
-{
-    return error_set(err, ERROR_EXISTS, "backup '%s' exists already", path);
-}
-
 /* Never that of another file. Not all file systems know the first way; FAT, of sticks, does not know the
  * second one. */
 static int give_name(const char *new_path, const char *path, struct error *err)
@@ -148,7 +134,7 @@ static int give_name(const char *new_path, const char *path, struct error *err)
             (void)unlink(new_path);
     }
     if (r < 0 && errno == EEXIST)
-        return refuse_taken(path, err);
+        return error_set(err, ERROR_EXISTS, TAKEN, path);
     return r < 0 ? error_set(err, ERROR_UNAVAILABLE, "rename to '%s': %s", path, strerror(errno))
                  : 0;
 }
@@ -161,7 +147,7 @@ static int back_up(const char *store, const char *path, struct error *err)
     struct stat status;
 
     if (lstat(path, &status) == 0)
-        return refuse_taken(path, err);
+        return error_set(err, ERROR_EXISTS, TAKEN, path);
     int fd = mkostemp(new_path, O_CLOEXEC);
     if (fd < 0)
         return error_set(err, ERROR_UNAVAILABLE, "a file beside '%s': %s", path, strerror(errno));

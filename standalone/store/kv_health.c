@@ -59,18 +59,6 @@ static int check_rows(struct kv_connection *connection, struct error *err)
     return r;
 }
 
-static int read_all(struct kv_connection *connection, struct error *err)
-{
-    int64_t ignored;
-    int r = check_rows(connection, err);
-
-    return r < 0 ? r
-                 : kv_ask(connection,
-                          "SELECT (SELECT COUNT(*) FROM history INDEXED BY newest WHERE key <> ''),"
-                          " (SELECT COUNT(*) FROM state)",
-                          &ignored, err);
-}
-
 /* To SQLite's look a page that the disk does not give is damaged as any other, but a read says why: nobody is to
  * restore a backup because a disk was away. */
 int kv_check(struct kv_connection *connection, struct error *err)
@@ -79,8 +67,15 @@ int kv_check(struct kv_connection *connection, struct error *err)
 
     if (r == -ERROR_INTERNAL) {
         struct error why;
-        int cause = read_all(connection, &why);
+        int64_t ignored;
+        int cause = check_rows(connection, &why);
 
+        if (cause == 0)
+            cause =
+                kv_ask(connection,
+                       "SELECT (SELECT COUNT(*) FROM history INDEXED BY newest WHERE key <> ''),"
+                       " (SELECT COUNT(*) FROM state)",
+                       &ignored, &why);
         if (cause < 0 && cause != -ERROR_INTERNAL) {
             *err = why;
             return cause;
@@ -91,30 +86,25 @@ int kv_check(struct kv_connection *connection, struct error *err)
 
 /* --- whether it can be read again --- */
 
-/* Nothing that was acknowledged before is missing: another file, in the place of this one, may be sound. */
-static int check_all(struct kv_connection *connection, uint64_t acknowledged, struct error *err)
-{
-    struct kv_snapshot snapshot = { .connection = connection };
-
-    int r = kv_snapshot_take(&snapshot, err);
-    if (r == 0 && snapshot.revision < acknowledged)
-        r = error_set(err, ERROR_INTERNAL,
-                      "'%s' is another file: it is at version %" PRIu64 ", %" PRIu64
-                      " was acknowledged",
-                      connection->path, snapshot.revision, acknowledged);
-    return r < 0 ? r : kv_check(connection, err);
-}
-
-/* Through a connection that knows nothing of before. */
+/* Through a connection that knows nothing of before. Nothing that was acknowledged is missing: another file, in the place
+ * of this one, may be sound. */
 static int look(struct kv *kv, struct error *err)
 {
     struct kv_connection connection = { 0 };
+    struct kv_snapshot snapshot = { .connection = &connection };
     uint64_t acknowledged = kv_revision(kv);
 
     int r = kv_connect(kv->path, kv->vfs, true, &connection, err);
     if (r < 0)
         return r;
-    r = check_all(&connection, acknowledged, err);
+    r = kv_snapshot_take(&snapshot, err);
+    if (r == 0 && snapshot.revision < acknowledged)
+        r = error_set(err, ERROR_INTERNAL,
+                      "'%s' is another file: it is at version %" PRIu64 ", %" PRIu64
+                      " was acknowledged",
+                      kv->path, snapshot.revision, acknowledged);
+    if (r == 0)
+        r = kv_check(&connection, err);
     kv_disconnect(&connection);
     return r;
 }

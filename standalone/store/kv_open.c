@@ -12,13 +12,9 @@
 #include "common/runtime/thread.h"
 #include "standalone/store/kv_internal.h"
 
-/* In the file's header: "prop", and the version of the tables. */
+/* In the file's header, as SCHEMA sets them: "prop", and the version of the tables. */
 #define APPLICATION 0x70726f70
 #define VERSION 1
-#define TEXT_OF(number) #number
-#define NUMBER_TEXT(number) TEXT_OF(number)
-#define APPLICATION_TEXT NUMBER_TEXT(APPLICATION)
-#define VERSION_TEXT NUMBER_TEXT(VERSION)
 
 #define DEFAULT_REVISIONS 100000
 #define DEFAULT_BYTES (UINT64_C(32) << 20)
@@ -47,8 +43,8 @@ static const char SCHEMA[] = "BEGIN IMMEDIATE;"
                              "  compacted_weight INTEGER NOT NULL"
                              ");"
                              "INSERT INTO state VALUES (0, 1, 0);"
-                             "PRAGMA application_id = " APPLICATION_TEXT ";"
-                             "PRAGMA user_version = " VERSION_TEXT ";"
+                             "PRAGMA application_id = 0x70726f70;"
+                             "PRAGMA user_version = 1;"
                              "COMMIT";
 
 /* --- files --- */
@@ -210,11 +206,6 @@ static int open_writer(struct kv *kv, struct error *err)
 
 /* --- all of it --- */
 
-static uint64_t or_default(uint64_t value, uint64_t fallback)
-{
-    return value ? value : fallback;
-}
-
 static struct kv *create(const struct kv_options *options)
 {
     struct kv *kv = xcalloc(1, sizeof(*kv));
@@ -225,8 +216,8 @@ static struct kv *create(const struct kv_options *options)
     kv->mark.fd = -1;
     kv->goes_on = options->goes_on;
     kv->history.limits = (struct kv_limits){
-        .revisions = or_default(options->history_revisions, DEFAULT_REVISIONS),
-        .bytes = or_default(options->history_bytes, DEFAULT_BYTES),
+        .revisions = options->history_revisions ? options->history_revisions : DEFAULT_REVISIONS,
+        .bytes = options->history_bytes ? options->history_bytes : DEFAULT_BYTES,
     };
     (void)pthread_mutex_init(&kv->queue.lock, NULL);
     (void)pthread_cond_init(&kv->queue.changed, NULL);
@@ -262,22 +253,18 @@ int kv_open(const struct kv_options *options, struct kv **ret, struct error *err
     return 0;
 }
 
-static void stop(struct kv *kv)
-{
-    (void)pthread_mutex_lock(&kv->queue.lock);
-    kv->queue.stopping = true;
-    (void)pthread_cond_signal(&kv->queue.changed);
-    (void)pthread_mutex_unlock(&kv->queue.lock);
-    thread_join(kv->thread);
-    kv_watches_release(&kv->watches);
-}
-
 void kv_close(struct kv *kv)
 {
     if (!kv)
         return;
-    if (kv->started)
-        stop(kv);
+    if (kv->started) {
+        (void)pthread_mutex_lock(&kv->queue.lock);
+        kv->queue.stopping = true;
+        (void)pthread_cond_signal(&kv->queue.changed);
+        (void)pthread_mutex_unlock(&kv->queue.lock);
+        thread_join(kv->thread);
+        kv_watches_release(&kv->watches);
+    }
     kv_pool_release(&kv->pool);
     kv_health_release(&kv->health);
     /* One file again; what cannot be moved is read from the log at the next start. */

@@ -96,25 +96,21 @@ int kv_snapshot_take(struct kv_snapshot *snapshot, struct error *err)
     return r;
 }
 
-static int begin_reading(struct kv *kv, struct kv_snapshot *snapshot, struct error *err)
-{
-    unsigned generation = atomic_load(&kv->health.generation);
-    int r = 0;
-
-    if (snapshot->connection->generation != generation)
-        kv_disconnect(snapshot->connection);
-    if (!snapshot->connection->db) {
-        r = kv_connect(kv->path, kv->vfs, true, snapshot->connection, err);
-        snapshot->connection->generation = generation;
-    }
-    return r < 0 ? r : kv_snapshot_take(snapshot, err);
-}
-
 int kv_snapshot_begin(struct kv *kv, struct kv_snapshot *ret, struct error *err)
 {
     struct kv_snapshot snapshot = { .connection = pool_take(&kv->pool) };
+    struct kv_connection *connection = snapshot.connection;
+    unsigned generation = atomic_load(&kv->health.generation);
+    int r = 0;
 
-    int r = begin_reading(kv, &snapshot, err);
+    if (connection->generation != generation)
+        kv_disconnect(connection);
+    if (!connection->db) {
+        r = kv_connect(kv->path, kv->vfs, true, connection, err);
+        connection->generation = generation;
+    }
+    if (r == 0)
+        r = kv_snapshot_take(&snapshot, err);
     if (r < 0) {
         (void)kv_health_note(kv, r, err);
         kv_snapshot_end(kv, &snapshot);
@@ -226,17 +222,6 @@ int kv_find_newest(struct kv_connection *connection, const char *key, uint64_t r
     return 0;
 }
 
-static int snapshot_get(const struct kv_snapshot *snapshot, struct arena *arena, const char *key,
-                        uint64_t revision, struct kv_value *ret, struct error *err)
-{
-    int r = choose_revision(snapshot, revision, &revision, err);
-    if (r == 0)
-        r = kv_find_newest(snapshot->connection, key, revision, &revision, err);
-    if (r == 0 && !revision)
-        return error_set(err, ERROR_NOT_FOUND, "'%s' is not there", key);
-    return r < 0 ? r : kv_value_read(snapshot->connection, arena, revision, ret, err);
-}
-
 int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revision,
            struct kv_value *ret, struct error *err)
 {
@@ -248,7 +233,14 @@ int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revisio
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;
-    r = kv_health_note(kv, snapshot_get(&snapshot, arena, key, revision, ret, err), err);
+    r = choose_revision(&snapshot, revision, &revision, err);
+    if (r == 0)
+        r = kv_find_newest(snapshot.connection, key, revision, &revision, err);
+    if (r == 0 && !revision)
+        r = error_set(err, ERROR_NOT_FOUND, "'%s' is not there", key);
+    if (r == 0)
+        r = kv_value_read(snapshot.connection, arena, revision, ret, err);
+    (void)kv_health_note(kv, r, err);
     kv_snapshot_end(kv, &snapshot);
     return r;
 }
@@ -272,25 +264,6 @@ static int count_keys(struct kv_connection *connection, const struct bounds *bou
     return 0;
 }
 
-/* The next value of the keys that the statement goes through. */
-static struct kv_value *page_add(struct arena *arena, struct kv_page *page, size_t *room)
-{
-    if (page->len == *room) {
-        struct kv_value *old = page->items;
-        *room = *room ? 2 * *room : FIRST_ITEMS;
-        page->items = arena_array(arena, struct kv_value, *room);
-        if (page->len)
-            memcpy(page->items, old, page->len * sizeof(*old));
-    }
-    return &page->items[page->len];
-}
-
-static bool is_full(const struct kv_range *range, const struct kv_page *page, size_t bytes)
-{
-    return (range->limit && page->len == range->limit) ||
-           (range->max_bytes && bytes >= range->max_bytes);
-}
-
 static int list_keys(struct kv_connection *connection, struct arena *arena,
                      const struct bounds *bounds, const struct kv_range *range,
                      struct kv_page *page, struct error *err)
@@ -306,10 +279,18 @@ static int list_keys(struct kv_connection *connection, struct arena *arena,
     while ((r = kv_step(connection, keys, "list", err)) > 0) {
         if (sqlite3_column_int(keys, 1))
             continue;
-        if (is_full(range, page, bytes))
+        if ((range->limit && page->len == range->limit) ||
+            (range->max_bytes && bytes >= range->max_bytes))
             return 1;
-        r = kv_value_read(connection, arena, kv_column_number(keys, 0),
-                          page_add(arena, page, &room), err);
+        if (page->len == room) {
+            struct kv_value *old = page->items;
+            room = room ? 2 * room : FIRST_ITEMS;
+            page->items = arena_array(arena, struct kv_value, room);
+            if (page->len)
+                memcpy(page->items, old, page->len * sizeof(*old));
+        }
+        r = kv_value_read(connection, arena, kv_column_number(keys, 0), &page->items[page->len],
+                          err);
         if (r < 0)
             return r;
         bytes += page->items[page->len++].len;
@@ -364,17 +345,6 @@ struct kv_reader {
     struct kv_snapshot snapshot;
 };
 
-static int reader_begin(struct kv_reader *reader, struct error *err)
-{
-    int r = kv_connect(reader->path, NULL, true, &reader->connection, err);
-    if (r == 0)
-        r = kv_check_identity(&reader->connection, err);
-    if (r > 0)
-        return error_set(err, ERROR_NOT_FOUND, "store '%s' is empty", reader->path);
-    reader->snapshot.connection = &reader->connection;
-    return r < 0 ? r : kv_snapshot_take(&reader->snapshot, err);
-}
-
 int kv_reader_open(const char *path, struct kv_reader **ret, struct error *err)
 {
     CLEANUP(kv_reader_closep) struct kv_reader *reader = xcalloc(1, sizeof(*reader));
@@ -383,9 +353,16 @@ int kv_reader_open(const char *path, struct kv_reader **ret, struct error *err)
     reader->path = xstrdup(path);
     if (stat(path, &status) < 0)
         return error_set(err, ERROR_NOT_FOUND, "store '%s': %s", path, strerror(errno));
-    int r = kv_refuse_damaged(path, reader_begin(reader, err), err);
+    int r = kv_connect(reader->path, NULL, true, &reader->connection, err);
+    if (r == 0)
+        r = kv_check_identity(&reader->connection, err);
+    if (r > 0)
+        return error_set(err, ERROR_NOT_FOUND, "store '%s' is empty", reader->path);
+    reader->snapshot.connection = &reader->connection;
+    if (r == 0)
+        r = kv_snapshot_take(&reader->snapshot, err);
     if (r < 0)
-        return r;
+        return kv_refuse_damaged(path, r, err);
     *ret = TAKE(reader);
     return 0;
 }

@@ -122,27 +122,6 @@ int kv_delete(struct kv *kv, const char *key, uint64_t expected, uint64_t *ret_r
 
 /* --- the writing thread --- */
 
-static struct kv_write *take_group(struct kv *kv)
-{
-    struct kv_queue *queue = &kv->queue;
-    struct kv_write *first = queue->first, *last = first;
-    size_t bytes = first ? first->len : 0;
-
-    for (size_t n = 1; last && last->next && n < MAX_GROUP; n++) {
-        bytes += last->next->len;
-        if (bytes > MAX_GROUP_BYTES)
-            break;
-        last = last->next;
-    }
-    if (last) {
-        queue->first = last->next;
-        if (!queue->first)
-            queue->last = NULL;
-        last->next = NULL;
-    }
-    return first;
-}
-
 /* 0: as expected. */
 static int check_expected(const struct kv_write *write, uint64_t present, struct error *err)
 {
@@ -182,35 +161,25 @@ static int insert(struct kv *kv, const struct kv_row *row, const struct kv_point
     return kv_step(&kv->writer, statement, "write to", err);
 }
 
-/* Writes of the same transaction count. 0: the guard is as it must be, or write->r says that it is not. */
-static int check_guard(struct kv *kv, struct kv_write *write, struct error *err)
-{
-    const struct kv_guard *guard = write->guard;
-    uint64_t present = 0;
-
-    if (!guard)
-        return 0;
-    int r = kv_find_newest(&kv->writer, guard->key, INT64_MAX, &present, err);
-    if (r == 0 && present != guard->revision)
-        write->r = error_set(&write->err, ERROR_GONE,
-                             "'%s' was written under '%s' at revision %" PRIu64
-                             ", which is at %" PRIu64 " now",
-                             write->key, guard->key, guard->revision, present);
-    return r;
-}
-
 /* 0: written, and *head is it; or refused for what is there (write->r). Less: the transaction cannot go on. */
 static int apply(struct kv *kv, struct kv_write *write, struct kv_point *head, struct error *err)
 {
     CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
+    const struct kv_guard *guard = write->guard;
     struct kv_row old = { 0 };
+    uint64_t guarded = 0;
 
     int r = kv_find_newest(&kv->writer, write->key, INT64_MAX, &old.revision, err);
-    if (r == 0)
-        r = check_guard(kv, write, err);
+    if (r == 0 && guard) /* writes of the same transaction count */
+        r = kv_find_newest(&kv->writer, guard->key, INT64_MAX, &guarded, err);
     if (r < 0)
         return r;
-    if (write->r == 0)
+    if (guard && guarded != guard->revision)
+        write->r = error_set(&write->err, ERROR_GONE,
+                             "'%s' was written under '%s' at revision %" PRIu64
+                             ", which is at %" PRIu64 " now",
+                             write->key, guard->key, guard->revision, guarded);
+    else
         write->r = check_expected(write, old.revision, &write->err);
     if (write->r < 0)
         return 0;
@@ -271,18 +240,6 @@ static void give_up(struct kv *kv, struct kv_write *first, const struct error *w
     kv->log.try_frames = 0; /* what is moved into the file makes room in the log */
 }
 
-static void answer(struct kv *kv, struct kv_write *first)
-{
-    (void)pthread_mutex_lock(&kv->queue.lock);
-    while (first) {
-        struct kv_write *write = first;
-        first = write->next; /* it is gone once it is done */
-        write->done = true;
-        (void)pthread_cond_signal(&write->changed);
-    }
-    (void)pthread_mutex_unlock(&kv->queue.lock);
-}
-
 static void write_group(struct kv *kv, struct kv_write *first)
 {
     struct kv_point head = kv->history.head;
@@ -298,7 +255,13 @@ static void write_group(struct kv *kv, struct kv_write *first)
                 kv_watches_publish(&kv->watches, write->revision, write->key);
         }
     }
-    answer(kv, first);
+    (void)pthread_mutex_lock(&kv->queue.lock);
+    for (struct kv_write *write = first, *next; write; write = next) {
+        next = write->next; /* it is gone once it is done */
+        write->done = true;
+        (void)pthread_cond_signal(&write->changed);
+    }
+    (void)pthread_mutex_unlock(&kv->queue.lock);
     kv_watches_notify(&kv->watches);
 }
 
@@ -310,7 +273,22 @@ static struct kv_write *wait_for_group(struct kv *kv)
     (void)pthread_mutex_lock(&queue->lock);
     while (!queue->first && !queue->stopping)
         (void)pthread_cond_wait(&queue->changed, &queue->lock);
-    struct kv_write *first = take_group(kv);
+
+    struct kv_write *first = queue->first, *last = first;
+    size_t bytes = first ? first->len : 0;
+
+    for (size_t n = 1; last && last->next && n < MAX_GROUP; n++) {
+        bytes += last->next->len;
+        if (bytes > MAX_GROUP_BYTES)
+            break;
+        last = last->next;
+    }
+    if (last) {
+        queue->first = last->next;
+        if (!queue->first)
+            queue->last = NULL;
+        last->next = NULL;
+    }
     (void)pthread_mutex_unlock(&queue->lock);
     return first;
 }
@@ -320,17 +298,6 @@ static struct kv_write *wait_for_group(struct kv *kv)
 static uint64_t minus(uint64_t number, uint64_t limit)
 {
     return number > limit ? number - limit : 0;
-}
-
-/* Whether it is worth a transaction. */
-static bool is_time(const struct kv_history *history)
-{
-    const struct kv_limits *limits = &history->limits;
-    uint64_t revisions = history->head.revision - history->compacted.revision;
-    uint64_t bytes = history->head.weight - history->compacted.weight;
-
-    return revisions > limits->revisions + limits->revisions / SLACK_SHARE ||
-           bytes > limits->bytes + limits->bytes / SLACK_SHARE;
 }
 
 /* The newest of the next revisions that is beyond a limit; what was written before it goes, too. The newest write
@@ -395,12 +362,17 @@ static int compact(struct kv *kv, struct error *err)
     return 0;
 }
 
-/* A step that fails is tried again with the next write. */
+/* Once there is enough for a transaction. A step that fails is tried again with the next write. */
 static void history_step(struct kv *kv)
 {
+    const struct kv_history *history = &kv->history;
+    const struct kv_limits *limits = &history->limits;
+    uint64_t revisions = history->head.revision - history->compacted.revision;
+    uint64_t bytes = history->head.weight - history->compacted.weight;
     struct error err;
 
-    if (!is_time(&kv->history))
+    if (revisions <= limits->revisions + limits->revisions / SLACK_SHARE &&
+        bytes <= limits->bytes + limits->bytes / SLACK_SHARE)
         return;
     int r = kv_renew_writer(kv, &err);
     if (r == 0)
