@@ -53,8 +53,7 @@ struct api_options {
 struct api *api_create(const struct api_options *options);
 /* No request and no watch is left. Stops the garbage collector. */
 void api_destroy(struct api *api);
-/* The thread that deletes what lost its owners and finishes deletions; api_destroy joins
- * it. Without it these wait. */
+/* The thread that deletes what lost its owners and finishes deletions; api_destroy joins it. Without it these wait. */
 int api_start_collector(struct api *api, struct error *err) MUST_CHECK;
 
 /* All strings as in the HTTP request, nothing decoded; NULL: the header is not there. */

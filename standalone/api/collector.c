@@ -129,18 +129,6 @@ static const cJSON *collector_owners(const cJSON *object)
     return json_path(object, "metadata", "ownerReferences", NULL);
 }
 
-static const char *collector_owner_key(const struct collector *collector, struct arena *arena,
-                                       const char *ns, const cJSON *reference)
-{
-    const struct resource *resource = resources_find_kind(
-        collector->api->resources, json_string(json_get(reference, "apiVersion"), ""),
-        json_string(json_get(reference, "kind"), ""));
-
-    if (!resource || (resource->kind.namespaced && !*ns))
-        return NULL;
-    return stored_key(arena, resource, ns, json_string(json_get(reference, "name"), ""));
-}
-
 static void collector_index_owners(struct collector *collector, const cJSON *owners,
                                    const char *key, bool add)
 {
@@ -404,11 +392,15 @@ static enum collector_outcome collector_look_at_owners(struct collector *collect
     size_t len = 0;
 
     json_for_each (reference, collector_owners(subject->object)) {
-        const char *key = collector_owner_key(collector, arena, ns, reference);
-        struct collector_subject owner = { .key = key };
-        bool is_known = len++ < MAX_OWNERS && key;
+        const struct resource *resource = resources_find_kind(
+            collector->api->resources, json_string(json_get(reference, "apiVersion"), ""),
+            json_string(json_get(reference, "kind"), ""));
+        const char *name = json_string(json_get(reference, "name"), "");
+        struct collector_subject owner = { .key = NULL };
+        bool is_known = len++ < MAX_OWNERS && resource && (*ns || !resource->kind.namespaced);
 
-        if (is_known && collector_read(collector, arena, key, &owner) < 0)
+        if (is_known &&
+            collector_read(collector, arena, stored_key(arena, resource, ns, name), &owner) < 0)
             return COLLECTOR_LATER;
         if (!is_known || (owner.object && str_equal(collector_uid(&owner),
                                                     json_string(json_get(reference, "uid"), ""))))
@@ -628,21 +620,6 @@ static void collector_look_at(struct collector *collector, const char *key)
     map_set(collector->later, key, MARK);
 }
 
-/* Keys that failed join the others, which do not wait for them. */
-static void collector_try_again(struct collector *collector)
-{
-    size_t position = 0;
-    const char *key;
-    void *value;
-
-    if (!map_len(collector->later) || clock_monotonic_ms(&CLOCK_SYSTEM) < collector->later_ms)
-        return;
-    while (map_next(collector->later, &position, &key, &value))
-        collector_put_off(collector, key);
-    map_destroy(collector->later);
-    collector->later = map_create(NULL);
-}
-
 /* Returns whether there is more to do at once. */
 static bool collector_work(struct collector *collector)
 {
@@ -656,26 +633,18 @@ static bool collector_work(struct collector *collector)
     while (map_next(todo, &position, &key, &value))
         collector_look_at(collector, key);
     map_destroy(todo);
-    collector_try_again(collector);
+    /* Keys that failed join the others, which do not wait for them. */
+    if (map_len(collector->later) && clock_monotonic_ms(&CLOCK_SYSTEM) >= collector->later_ms) {
+        for (position = 0; map_next(collector->later, &position, &key, &value);)
+            collector_put_off(collector, key);
+        map_destroy(collector->later);
+        collector->later = map_create(NULL);
+    }
     for (size_t i = 0; i < COLLECTOR_BATCH && (next = collector_take_bulk(collector)); i++) {
         collector_look_at(collector, next);
         free(next);
     }
     return map_len(collector->todo) || collector->bulk_len;
-}
-
-static void collector_wait_for_more(struct collector *collector)
-{
-    bool idle = !collector->is_behind && !map_len(collector->later);
-    struct timespec deadline =
-        cond_deadline(idle ? COLLECTOR_EVENTS_MS : collector->api->collector_retry_ms);
-
-    pthread_mutex_lock(&collector->lock);
-    while (!collector->woken && !atomic_load(&collector->stopping) &&
-           cond_wait_until(&collector->changed, &collector->lock, &deadline))
-        ;
-    collector->woken = false;
-    pthread_mutex_unlock(&collector->lock);
 }
 
 static void *collector_run(void *ctx)
@@ -689,8 +658,19 @@ static void *collector_run(void *ctx)
         bool more = !collector->is_behind && collector_work(collector);
 
         collector_expire_events(collector);
-        if (!more)
-            collector_wait_for_more(collector);
+        if (more)
+            continue;
+
+        bool idle = !collector->is_behind && !map_len(collector->later);
+        struct timespec deadline =
+            cond_deadline(idle ? COLLECTOR_EVENTS_MS : collector->api->collector_retry_ms);
+
+        pthread_mutex_lock(&collector->lock);
+        while (!collector->woken && !atomic_load(&collector->stopping) &&
+               cond_wait_until(&collector->changed, &collector->lock, &deadline))
+            ;
+        collector->woken = false;
+        pthread_mutex_unlock(&collector->lock);
     }
     return NULL;
 }

@@ -147,17 +147,6 @@ static cJSON *protobuf_tree(struct arena *arena, const ProtobufCMessage *message
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-static const ProtobufCMessageDescriptor *protobuf_find_kind(const Kube__Unknown *envelope)
-{
-    const Kube__TypeMeta *type = envelope->typemeta;
-
-    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-        if (type && str_equal(type->kind, KINDS[i]->short_name))
-            return KINDS[i];
-    }
-    return NULL;
-}
-
 int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max_values,
                   cJSON **ret, struct error *err)
 {
@@ -167,7 +156,7 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
                                           ALLOCATIONS_EACH * max_values + MORE_ALLOCATIONS,
                                       .bytes = BYTES_EACH * len + MORE_BYTES };
     const struct json_reading reading = { .max_values = max_values };
-    const ProtobufCMessageDescriptor *kind;
+    const ProtobufCMessageDescriptor *kind = NULL;
     const ProtobufCMessage *message = NULL;
     const Kube__Unknown *envelope;
     const cJSON *tree;
@@ -176,7 +165,10 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
         return error_set(err, ERROR_INVALID, "the body is no protobuf message of Kubernetes");
     envelope = (const Kube__Unknown *)(const void *)protobuf_unpack(
         &budget, &kube__unknown__descriptor, bytes + MAGIC_LEN, len - MAGIC_LEN);
-    kind = envelope ? protobuf_find_kind(envelope) : NULL;
+    for (size_t i = 0; envelope && envelope->typemeta && i < ARRAY_LEN(KINDS); i++) {
+        if (str_equal(envelope->typemeta->kind, KINDS[i]->short_name))
+            kind = KINDS[i];
+    }
     if (envelope && !kind)
         return error_set(err, ERROR_INVALID, "objects of this kind must be JSON, not protobuf");
     if (envelope)

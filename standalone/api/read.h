@@ -1,5 +1,4 @@
-/* Lists: the objects that a query selects, of one revision, as the text of the answer. For this
- * folder only. */
+/* Lists: the objects that a query selects, of one revision, as the text of the answer. For this folder only. */
 #pragma once
 
 #include "common/base/buf.h"

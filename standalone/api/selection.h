@@ -16,8 +16,7 @@ struct selection {
 
 /*
  * labels: "a,!b,c=d,e!=f,g in (h,i),j notin (k)"; fields: "metadata.name=a,spec.x!=b". "" selects everything. The
- * selection lives in the arena.
- * ERROR_INVALID: one of them cannot be read, or objects of this resource cannot be
+ * selection lives in the arena. ERROR_INVALID: one of them cannot be read, or objects of this resource cannot be
  * selected by this field: metadata.name and metadata.namespace are fields of all of them.
  */
 int selection_parse(struct arena *arena, const struct resource *resource, const char *labels,

@@ -7,9 +7,8 @@
 #include "standalone/store/kv.h"
 
 /*
- * The store's text is the object in the storage form of its resource, compact, without
- * metadata.resourceVersion, and with metadata first: so that the version can be put into the text of
- * a list or an event without parsing it.
+ * The store's text is the object in the storage form of its resource, compact, without metadata.resourceVersion, and
+ * with metadata first: so that the version can be put into the text of a list or an event without parsing it.
  */
 
 /* "/registry/<group or core>/<plural>/"; with ns "…/<ns>/", with a name the key. NULL or "": none. */
@@ -26,9 +25,8 @@ int stored_write(struct kv *kv, struct arena *arena, const struct resource *reso
                  const cJSON *object, const struct kv_value *at, const struct kv_guard *guard,
                  uint64_t *ret_revision, struct error *err) MUST_CHECK;
 
-/* Returns the object as clients of this version of the resource see it, with resourceVersion;
- * owned by the arena, free to change. revision: the one to show instead of the value's own; 0:
- * the value's own. */
+/* Returns the object as clients of this version of the resource see it, with resourceVersion; owned by the arena, free
+ * to change. revision: the one to show instead of the value's own; 0: the value's own. */
 int stored_tree(struct arena *arena, const struct resource *resource, const struct kv_value *value,
                 uint64_t revision, cJSON **ret, struct error *err) MUST_CHECK;
 

@@ -192,52 +192,36 @@ static int watch_read_page(struct api_watch *watch, struct error *err)
     return 0;
 }
 
-/* Only whether there are more behind it is still needed. */
-static void watch_let_page_go(struct api_watch *watch)
-{
-    arena_destroy(watch->page_arena);
-    watch->page_arena = NULL;
-    watch->page = (struct kv_page){ .remaining = watch->page.remaining };
-    watch->told = 0;
-}
-
-/* 1: one that is there; 0: that were all; else the error of the store. */
-static int watch_take_initial(struct api_watch *watch, const struct kv_value **ret,
-                              struct error *err)
-{
-    while (watch->told == watch->page.len) {
-        if (!watch->page.remaining)
-            return 0;
-
-        int r = watch_read_page(watch, err);
-        if (r < 0)
-            return r;
-    }
-    *ret = &watch->page.items[watch->told++];
-    return 1;
-}
-
 static bool watch_next_initial(struct api_watch *watch, struct arena *arena)
 {
-    const struct kv_value *value = NULL;
+    bool is_told = false;
     struct error err;
-    int r;
+    int r = 0;
 
-    while ((r = watch_take_initial(watch, &value, &err)) > 0) {
+    while (!is_told && r == 0 && (watch->told < watch->page.len || watch->page.remaining)) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
         cJSON *tree = NULL;
 
-        if (selection_takes(&watch->selection, scratch, value, 0, &tree, &err) != 1 ||
-            !watch_tell(watch, scratch, "ADDED", tree, value, 0))
+        if (watch->told == watch->page.len) {
+            r = watch_read_page(watch, &err);
             continue;
-        if (watch->told == watch->page.len)
-            watch_let_page_go(watch); /* a slow client holds the line alone */
-        return true;
+        }
+
+        const struct kv_value *value = &watch->page.items[watch->told++];
+
+        is_told = selection_takes(&watch->selection, scratch, value, 0, &tree, &err) == 1 &&
+                  watch_tell(watch, scratch, "ADDED", tree, value, 0);
     }
-    watch_let_page_go(watch);
+    if (watch->told == watch->page.len) { /* a slow client holds the line alone */
+        arena_destroy(watch->page_arena);
+        watch->page_arena = NULL;
+        watch->page = (struct kv_page){ .remaining = watch->page.remaining };
+        watch->told = 0;
+    }
+    if (is_told)
+        return true;
     watch->state = WATCH_RUNNING;
-    if (r <
-        0) /* a client whose first page is older than the history cannot be told the rest of it */
+    if (r < 0) /* the revision of the first page is older than the history */
         return watch_tell_failure(watch, arena, &err);
     return watch->tells_end && watch_tell_bookmark(watch, arena, true);
 }
@@ -252,21 +236,6 @@ static bool watch_is_selected(struct api_watch *watch, struct arena *arena,
            selection_takes(&watch->selection, arena, value, revision, tree, &err) == 1;
 }
 
-static bool watch_tell_event(struct api_watch *watch, struct arena *arena,
-                             const struct kv_event *event)
-{
-    cJSON *now = NULL, *then = NULL;
-    uint64_t revision = event->value.revision;
-    bool is = event->type == KV_PUT && watch_is_selected(watch, arena, &event->value, 0, &now);
-    bool was = event->previous.revision &&
-               watch_is_selected(watch, arena, &event->previous, revision, &then);
-
-    watch->revision = revision;
-    if (is)
-        return watch_tell(watch, arena, was ? "MODIFIED" : "ADDED", now, &event->value, 0);
-    return was && watch_tell(watch, arena, "DELETED", then, &event->previous, revision);
-}
-
 static bool watch_next_event(struct api_watch *watch, struct arena *arena)
 {
     struct error err = { .code = ERROR_GONE };
@@ -274,10 +243,20 @@ static bool watch_next_event(struct api_watch *watch, struct arena *arena)
 
     while (r > 0) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+        cJSON *now = NULL, *then = NULL;
         struct kv_event event;
 
         r = kv_watch_next(watch->events, scratch, &event, &err);
-        if (r > 0 && watch_tell_event(watch, scratch, &event))
+        if (r <= 0)
+            break;
+
+        uint64_t revision = watch->revision = event.value.revision;
+        bool is = event.type == KV_PUT && watch_is_selected(watch, scratch, &event.value, 0, &now);
+        bool was = event.previous.revision &&
+                   watch_is_selected(watch, scratch, &event.previous, revision, &then);
+
+        if (is ? watch_tell(watch, scratch, was ? "MODIFIED" : "ADDED", now, &event.value, 0)
+               : was && watch_tell(watch, scratch, "DELETED", then, &event.previous, revision))
             return true;
     }
     if (r < 0)

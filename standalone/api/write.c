@@ -31,15 +31,20 @@
  *
  * Functions that return int: 0, or -1 after a refusal; 1: another writer was faster, and nothing was written.
  */
-struct write;
-typedef int write_patch_fn(struct write *write, const cJSON *patch, cJSON **ret, struct error *err);
-
 enum write_adds { ADDS_NEVER, ADDS_IF_ABSENT, ADDS_ALWAYS }; /* an object that is not there */
+/* What the body is. */
+enum patch_type { NO_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH, PATCH_TYPES };
+static const char *const MEDIA_TYPES[] = {
+    [JSON_PATCH] = "application/json-patch+json",
+    [MERGE_PATCH] = "application/merge-patch+json",
+    [STRATEGIC_PATCH] = "application/strategic-merge-patch+json",
+    [APPLY_PATCH] = "application/apply-patch+yaml",
+};
 struct write {
     struct api_call *call;
     enum write_adds adds;
     const char *key;
-    write_patch_fn *patch;   /* of the body; NULL: the object of the body is written */
+    enum patch_type patch;
     const char *subresource; /* "" or "status" */
     const cJSON *live;       /* NULL: it is created */
     uint64_t revision;       /* of live in the store */
@@ -414,22 +419,6 @@ static const char *write_key(const struct write *write)
                       object_meta_text(write->object, "name"));
 }
 
-static int write_check_size(struct write *write)
-{
-    if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
-        return call_fail(write->call, 400, "BadRequest", "the object nests too deep");
-    if (json_count(write->object, API_MAX_OBJECT_VALUES) == API_MAX_OBJECT_VALUES)
-        return call_fail_too_large(write->call, "the object has too many values");
-    return 0;
-}
-
-/* GONE: the namespace has changed while the object was made. It may be labelled, or on its way out: an object that is
- * written when it is being deleted would not be seen by the sweep of it. */
-static bool write_was_slower(int r)
-{
-    return r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND || r == -ERROR_EXISTS || r == -ERROR_GONE;
-}
-
 static int write_store(struct write *write)
 {
     struct api_call *call = write->call;
@@ -452,7 +441,9 @@ static int write_store(struct write *write)
 
     int r = stored_write(call->api->kv, call->arena, call->resource, write->object, &at,
                          write->place.key ? &write->place : NULL, &revision, &err);
-    if (write_was_slower(r))
+    /* GONE: the namespace has changed while the object was made. It may be labelled, or on its way out: an object that
+     * is written when it is being deleted would not be seen by the sweep of it. */
+    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND || r == -ERROR_EXISTS || r == -ERROR_GONE)
         return 1;
     if (r < 0)
         return call_fail_error(call, &err);
@@ -513,6 +504,31 @@ static int write_check_place(struct write *write)
     return write_refuse_field(call, "metadata.resourceVersion", "must be specified for an update");
 }
 
+static int write_patch(struct write *write, const cJSON *patch, cJSON **ret, struct error *err)
+{
+    struct arena *arena = write->call->arena;
+    const struct managed_fields_write fields =
+        write_managed_fields(write, write->call->query.field_manager);
+
+    switch (write->patch) {
+    case JSON_PATCH:
+        return json_patch_apply(arena, write->live, patch, ret, err);
+    case MERGE_PATCH:
+        if (!cJSON_IsObject(patch))
+            return error_set(err, ERROR_INVALID, "a merge patch must be an object");
+        *ret = merge_patch_apply(arena, write->live, patch);
+        return 0;
+    case STRATEGIC_PATCH:
+        write->any_kind = true;
+        return strategic_patch_apply(arena, write->call->resource->schema, write->live, patch, ret,
+                                     err);
+    default: /* live may be NULL: the object is made */
+        write->managed = true;
+        return managed_fields_apply(arena, &fields, write->live, patch, write->call->query.force,
+                                    ret, &write->conflicts, err);
+    }
+}
+
 /* Makes the object from live and the request, the same at each try. */
 static int write_change(struct write *write)
 {
@@ -520,14 +536,14 @@ static int write_change(struct write *write)
     cJSON *patch, *object;
     struct error err;
 
-    if (!write->patch) {
+    if (write->patch == NO_PATCH) {
         write->object = arena_own(call->arena, json_copy(write->sent), json_free);
         return 0;
     }
     if (call_body(call, &patch) < 0)
         return -1;
 
-    int r = write->patch(write, patch, &object, &err);
+    int r = write_patch(write, patch, &object, &err);
     if (r == 0)
         return write_decode(write, object, true);
     if (write->conflicts)
@@ -553,8 +569,12 @@ static int write_once(struct write *write)
         write->live = NULL;
     }
     if (write_change(write) < 0 || write_check_names(write) < 0 || write_check_place(write) < 0 ||
-        write_admit(write) < 0 || write_check_size(write) < 0)
+        write_admit(write) < 0)
         return -1;
+    if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
+        return call_fail(call, 400, "BadRequest", "the object nests too deep");
+    if (json_count(write->object, API_MAX_OBJECT_VALUES) == API_MAX_OBJECT_VALUES)
+        return call_fail_too_large(call, "the object has too many values");
     return write_store(write);
 }
 
@@ -586,23 +606,11 @@ static int write_read_sent(struct write *write, const char *options)
     return 0;
 }
 
-static void write_generate_name(struct write *write)
-{
-    const char *prefix = object_meta_text(write->object, "generateName");
-    char uuid[UUID_LEN];
-
-    if (*object_meta_text(write->object, "name") || !*prefix)
-        return;
-    (void)uuid_random(uuid);
-    json_set_string(object_meta_of(write->object), "name",
-                    arena_printf(write->call->arena, "%.*s%s",
-                                 (int)str_utf8_cut(prefix, strlen(prefix), MAX_LABEL - SUFFIX_LEN),
-                                 prefix, uuid + UUID_LEN - 1 - SUFFIX_LEN));
-}
-
 int call_create(struct api_call *call)
 {
     struct write write = { .call = call, .subresource = "", .adds = ADDS_ALWAYS };
+    const char *prefix;
+    char uuid[UUID_LEN];
     int64_t version;
 
     if (write_read_sent(&write, "CreateOptions") < 0)
@@ -611,7 +619,13 @@ int call_create(struct api_call *call)
         !call->query.dry_run)
         return call_fail(call, 500, NULL,
                          "resourceVersion should not be set on objects to be created");
-    write_generate_name(&write);
+    prefix = object_meta_text(write.object, "generateName");
+    if (*prefix && !*object_meta_text(write.object, "name"))
+        json_set_string(
+            object_meta_of(write.object), "name",
+            arena_printf(call->arena, "%.*s%s",
+                         (int)str_utf8_cut(prefix, strlen(prefix), MAX_LABEL - SUFFIX_LEN), prefix,
+                         uuid_random(uuid) + UUID_LEN - 1 - SUFFIX_LEN));
     write.key = write_key(&write);
     return write_in_turn(&write);
 }
@@ -624,71 +638,23 @@ int call_update(struct api_call *call)
     return write_read_sent(&write, "UpdateOptions") < 0 ? -1 : write_in_turn(&write);
 }
 
-/* --- patches ---------------------------------------------------------------------------------- */
-
-static int write_patch_by_json(struct write *write, const cJSON *patch, cJSON **ret,
-                               struct error *err)
-{
-    return json_patch_apply(write->call->arena, write->live, patch, ret, err);
-}
-
-static int write_patch_by_merge(struct write *write, const cJSON *patch, cJSON **ret,
-                                struct error *err)
-{
-    if (!cJSON_IsObject(patch))
-        return error_set(err, ERROR_INVALID, "a merge patch must be an object");
-    *ret = merge_patch_apply(write->call->arena, write->live, patch);
-    return 0;
-}
-
-static int write_patch_by_strategic(struct write *write, const cJSON *patch, cJSON **ret,
-                                    struct error *err)
-{
-    write->any_kind = true;
-    return strategic_patch_apply(write->call->arena, write->call->resource->schema, write->live,
-                                 patch, ret, err);
-}
-
-/* live NULL: the object is made. */
-static int write_patch_by_apply(struct write *write, const cJSON *patch, cJSON **ret,
-                                struct error *err)
-{
-    const struct managed_fields_write fields =
-        write_managed_fields(write, write->call->query.field_manager);
-
-    write->managed = true;
-    return managed_fields_apply(write->call->arena, &fields, write->live, patch,
-                                write->call->query.force, ret, &write->conflicts, err);
-}
-
-static const struct {
-    const char *media_type;
-    write_patch_fn *patch;
-} PATCHES[] = {
-    { "application/json-patch+json", write_patch_by_json },
-    { "application/merge-patch+json", write_patch_by_merge },
-    { "application/strategic-merge-patch+json", write_patch_by_strategic },
-    { "application/apply-patch+yaml", write_patch_by_apply },
-};
-
 /* An apply makes the object if it is not there. */
 int call_patch(struct api_call *call)
 {
     const char *type = call->request->content_type ? call->request->content_type : "";
     struct write write = { .call = call, .subresource = call->route.subresource };
 
-    for (size_t i = 0; i < ARRAY_LEN(PATCHES); i++) {
-        if (media_type_is(type, PATCHES[i].media_type))
-            write.patch = PATCHES[i].patch;
-    }
-    if (!write.patch || (write.patch == write_patch_by_strategic && call->resource->custom))
+    write.patch = JSON_PATCH;
+    while (write.patch < PATCH_TYPES && !media_type_is(type, MEDIA_TYPES[write.patch]))
+        write.patch++;
+    if (write.patch == PATCH_TYPES || (write.patch == STRATEGIC_PATCH && call->resource->custom))
         return call_fail(call, 415, "UnsupportedMediaType",
                          "%s takes no patch of this media type; any object takes "
                          "application/json-patch+json, application/merge-patch+json and "
                          "application/apply-patch+yaml",
                          call->resource->kind.plural);
 
-    bool applies = write.patch == write_patch_by_apply;
+    bool applies = write.patch == APPLY_PATCH;
 
     if (write_check_options(call, applies ? WRITE_APPLY : WRITE_PATCH, "PatchOptions") < 0)
         return -1;

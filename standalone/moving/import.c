@@ -135,27 +135,14 @@ static int compare(const struct import_object *object, const cJSON *live, const 
     return 0;
 }
 
-static int meet(const struct import_object *object, const char **ret_why, struct error *err)
-{
-    struct answer live;
-
-    int r = ask(object, "GET", path_of(object, &object->resource->kind, object->name, ""), NULL,
-                NULL, &live, err);
-    if (r < 0)
-        return r;
-    if (live.status == 200 && !json_path(live.body, "metadata", "deletionTimestamp", NULL))
-        return compare(object, live.body, ret_why, err);
-    *ret_why = live.status == 200 ? "one of that name is being deleted" : message_of(object, &live);
-    return 0;
-}
-
 /* 1: it is made; 0: it was there, or *ret_why, in the arena, says why it is refused. Errors: the server, not the
  * object. */
 static int import_make(const struct import_object *object, const char **ret_why, struct error *err)
 {
+    const char *path = path_of(object, &object->resource->kind, object->name, "");
     struct answer answer;
 
-    if (!path_of(object, &object->resource->kind, object->name, "")) {
+    if (!path) {
         *ret_why = "its name or namespace is too long";
         return 0;
     }
@@ -168,10 +155,18 @@ static int import_make(const struct import_object *object, const char **ret_why,
                    "it, restart the server and import it again";
     if (answer.status == 201)
         return *ret_why ? 0 : 1;
-    if (str_equal(json_string(json_get(answer.body, "reason"), ""), "AlreadyExists"))
-        return meet(object, ret_why, err);
-    *ret_why = message_of(object, &answer);
-    return 0;
+    if (str_equal(json_string(json_get(answer.body, "reason"), ""), "AlreadyExists")) {
+        r = ask(object, "GET", path, NULL, NULL, &answer, err);
+        if (r < 0)
+            return r;
+    }
+    if (answer.status != 200)
+        *ret_why = message_of(object, &answer);
+    else if (json_path(answer.body, "metadata", "deletionTimestamp", NULL))
+        *ret_why = "one of that name is being deleted";
+    else
+        r = compare(object, answer.body, ret_why, err);
+    return r;
 }
 
 struct import {

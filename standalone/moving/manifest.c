@@ -173,18 +173,6 @@ static void clean_metadata(const struct kube_kind *kind, cJSON *metadata)
     remove_if_empty(metadata, "labels");
 }
 
-/* Generations are counted anew. */
-static void clean_status(cJSON *status)
-{
-    cJSON *conditions = member(status, "conditions");
-
-    json_remove(status, "observedGeneration");
-    for (cJSON *item = conditions ? conditions->child : NULL; item; item = item->next) {
-        if (cJSON_IsObject(item))
-            json_remove(item, "observedGeneration");
-    }
-}
-
 cJSON *manifest_of(struct arena *arena, const struct kube_kind *kind, const cJSON *object,
                    bool with_status)
 {
@@ -193,10 +181,13 @@ cJSON *manifest_of(struct arena *arena, const struct kube_kind *kind, const cJSO
 
     if (cJSON_IsObject(json_get(manifest, "metadata")))
         clean_metadata(kind, member(manifest, "metadata"));
-    if (with_status && cJSON_IsObject(status) && manifest_judge(kind, object) == MANIFEST_FINISHED)
-        clean_status(status);
-    else
+    if (with_status && cJSON_IsObject(status) &&
+        manifest_judge(kind, object) == MANIFEST_FINISHED) {
+        json_remove(status, "observedGeneration"); /* generations are counted again */
+        json_remove_path(status, "conditions.observedGeneration");
+    } else {
         json_remove(manifest, "status");
+    }
     if (is_kind(kind, "", "Namespace") && json_get(manifest, "spec")) {
         clean_finalizers(member(manifest, "spec"));
         remove_if_empty(manifest, "spec");

@@ -20,11 +20,10 @@ extern const char *const MANIFEST_WORDS[]; /* "made by controllers", for counts 
 enum manifest_verdict manifest_judge(const struct kube_kind *kind, const cJSON *object);
 
 /*
- * Returns the object as a user would have written it, owned by the arena: apiVersion, kind,
- * metadata and the members that users set, without those that a server or a controller sets (uid,
- * versions, times, managedFields, owner references, the controllers' finalizers, kubectl's copy of
- * the last apply). with_status: the status of one that is MANIFEST_FINISHED stays, without the
- * generations that it was made for.
+ * Returns the object as a user would have written it, owned by the arena: apiVersion, kind, metadata and the members
+ * that users set, without those that a server or a controller sets (uid, versions, times, managedFields, owner
+ * references, the controllers' finalizers, kubectl's copy of the last apply). with_status: the status of one that is
+ * MANIFEST_FINISHED stays, without the generations that it was made for.
  */
 cJSON *manifest_of(struct arena *arena, const struct kube_kind *kind, const cJSON *object,
                    bool with_status);

@@ -219,6 +219,16 @@ static struct field_set managing_written(const struct managing *self, const stru
     return field_set_part(self->arena, set, &unwritten, KEEP_OUTSIDE);
 }
 
+/* An object that is not there; one of a built-in kind has its spec. */
+static const cJSON *managing_nothing(const struct managing *self)
+{
+    cJSON *object = json_object(self->arena);
+
+    if (!self->write->resource->custom && schema_field(self->schema, "spec"))
+        json_set_object(object, "spec");
+    return object;
+}
+
 /* --- update ----------------------------------------------------------------------------------- */
 
 const char *managed_fields_manager(struct arena *arena, const char *field_manager,
@@ -314,7 +324,8 @@ void managed_fields_update(struct arena *arena, const struct managed_fields_writ
     if (fields_of(arena, self.schema, object, true, &new, NULL) < 0) {
         self.managers.len = 0;
     } else if (self.managers.len || !live) {
-        (void)!fields_of(arena, self.schema, live ? live : json_object(arena), true, &old, NULL);
+        (void)!fields_of(arena, self.schema, live ? live : managing_nothing(&self), true, &old,
+                         NULL);
         managing_update(&self, &old, &new, write->manager);
     }
     managing_set(&self, object);
@@ -354,15 +365,6 @@ static void conflicts_add(struct conflicts *conflicts, const struct field_path *
         conflicts_add(conflicts, &(struct field_path){ path, &set->children[i] });
 }
 
-static const char *conflicts_manager(struct arena *arena, const struct manager *manager)
-{
-    const char *text = arena_printf(arena, "\"%s\"", manager->name);
-
-    if (*manager->subresource)
-        text = arena_printf(arena, "%s with subresource \"%s\"", text, manager->subresource);
-    return manager->applies ? text : arena_printf(arena, "%s using %s", text, manager->version);
-}
-
 /* Fields that kubectl may take without force: it wrote them by client-side apply before. */
 static struct field_set managing_allowed(const struct managing *self)
 {
@@ -399,7 +401,11 @@ static const cJSON *managing_conflicts(const struct managing *self, const struct
         if (!managing_is_other(self, other) || field_set_is_empty(&set))
             continue;
         set.member = false;
-        conflicts.manager = conflicts_manager(self->arena, other);
+        conflicts.manager =
+            arena_printf(self->arena, "\"%s\"%s%s%s%s%s", other->name,
+                         *other->subresource ? " with subresource \"" : "", other->subresource,
+                         *other->subresource ? "\"" : "", other->applies ? "" : " using ",
+                         other->applies ? "" : other->version);
         conflicts_add(&conflicts, &(struct field_path){ .field = &set });
     }
     if (!conflicts.count)
@@ -422,7 +428,7 @@ static int managing_read_live(struct managing *self, const cJSON *live, struct e
     const cJSON *known = json_path(live, "metadata", "managedFields", NULL);
     struct error why;
 
-    self->live = live ? live : json_object(self->arena);
+    self->live = live ? live : managing_nothing(self);
     int r = fields_of(self->arena, self->schema, self->live, true, &self->live_fields, &why);
     if (!managers_read(self->arena, known, &self->managers))
         return error_set(err, ERROR_INTERNAL, "metadata.managedFields cannot be read");

@@ -19,8 +19,7 @@
 #define DATA_DIR_TLS "tls"
 #define DATA_DIR_ADMIN "admin.kubeconfig"
 
-/* Of the authorities and of the certificates that they sign: a board may be off for long, and
- * has no administrator. */
+/* Of the authorities and of the certificates that they sign: a board may be off for long, and has no administrator. */
 #define DATA_DIR_YEAR_US (INT64_C(365) * 24 * 60 * 60 * 1000000)
 #define DATA_DIR_CA_LIFETIME_US (30 * DATA_DIR_YEAR_US)
 #define DATA_DIR_LEAF_LIFETIME_US (3 * DATA_DIR_YEAR_US)
@@ -52,9 +51,8 @@ int data_dir_keep_certificates(struct arena *arena, const char *directory,
                                const struct clock *clock, struct error *err) MUST_CHECK;
 
 /*
- * Checks that only the owner, who is root or the user of this process, can write the files that
- * decide about access or the folders that they are in, or read the secrets: ERROR_INVALID names the
- * path and what to do. A directory that others can only look into gets a warning; a path that is no
- * directory is refused. Files that are not there are fine.
+ * Checks that only the owner, who is root or the user of this process, can write the files that decide about access or
+ * the folders that they are in, or read the secrets: ERROR_INVALID names the path and what to do. A directory that
+ * others can only look into gets a warning; a path that is no directory is refused. Files that are not there are fine.
  */
 int data_dir_check_modes(struct arena *arena, const char *directory, struct error *err) MUST_CHECK;

@@ -3,10 +3,9 @@
 
 #include "standalone/process/settings.h"
 
-/* Existing files stay: tokens and the authority do not change. An admin.kubeconfig that is lost
- * is made again with a new token, which replaces the old one. ERROR_INVALID names a file that is
- * there and cannot be used, or says that the users are lost while the kubeconfig is there; then
- * neither is written. */
+/* Existing files stay: tokens and the authority do not change. An admin.kubeconfig that is lost is made again with a
+ * new token, which replaces the old one. ERROR_INVALID names a file that is there and cannot be used, or says that the
+ * users are lost while the kubeconfig is there; then neither is written. */
 int init_run(struct arena *arena, const struct standalone_settings *settings,
              struct error *err) MUST_CHECK;
 /* Prints the kubeconfig; without an address in the settings with that of admin.kubeconfig.

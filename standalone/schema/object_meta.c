@@ -216,16 +216,12 @@ static void meta_check_names(const struct meta_check *check)
 
 static void meta_check_labels(const struct meta_check *check)
 {
+    size_t size = 0;
+
     json_for_each (label, json_get(check->metadata, "labels")) {
         check_qualified_name(check->errors, "metadata.labels", label->string);
         check_label_value(check->errors, "metadata.labels", json_string(label, ""));
     }
-}
-
-static void meta_check_annotations(const struct meta_check *check)
-{
-    size_t size = 0;
-
     json_for_each (annotation, json_get(check->metadata, "annotations")) {
         check_qualified_name(check->errors, "metadata.annotations", annotation->string);
         size += strlen(annotation->string) + strlen(json_string(annotation, ""));
@@ -324,7 +320,6 @@ void object_meta_validate(const struct kube_kind *kind, const cJSON *object, con
     if (old)
         meta_check_unchanged(&check);
     meta_check_labels(&check);
-    meta_check_annotations(&check);
     meta_check_owners(&check);
     meta_check_finalizers(&check);
 }

@@ -21,10 +21,9 @@ int object_decode(const struct schema *schema, bool custom, cJSON *object, cJSON
                   struct error *err) MUST_CHECK;
 
 /*
- * Names of kinds: a DNS subdomain, of namespaces a label. Labels, annotations, finalizers, owner
- * references, generateName. old NULL: it is created; else what must not change is compared too
- * (name, namespace, uid, creationTimestamp, deletionTimestamp: the caller has filled in what the client
- * left out).
+ * Names of kinds: a DNS subdomain, of namespaces a label. Labels, annotations, finalizers, owner references,
+ * generateName. old NULL: it is created; else what must not change is compared too (name, namespace, uid,
+ * creationTimestamp, deletionTimestamp: the caller has filled in what the client left out).
  */
 void object_meta_validate(const struct kube_kind *kind, const cJSON *object, const cJSON *old,
                           struct field_errors *errors);

@@ -15,9 +15,8 @@ struct resources;
  * validate. Custom kinds: without the subresource an object's status is the old one's (none for a new one), in the
  * subresource all but status and managedFields is. The store has the form that convert makes.
  *
- * Makes an object as a strategy of the API server stores it: fields of the kind that are not set
- * get their values, and those that a client may not change are taken from old. Changes object in
- * place. old NULL: it is created.
+ * Makes an object as a strategy of the API server stores it: fields of the kind that are not set get their values, and
+ * those that a client may not change are taken from old. Changes object in place. old NULL: it is created.
  */
 typedef void resource_prepare_fn(struct arena *arena, cJSON *object, const cJSON *old);
 /* The same object as the store has it, or as this version of the API does; in place. */

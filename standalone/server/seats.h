@@ -65,8 +65,7 @@ struct seat {
  * requests in progress as one may have. */
 struct seat *seat_join(struct seats *seats, struct arena *arena, uint64_t request_id,
                        const char *who);
-/* Blocks until the request may be worked on. false: the user's queue is full, or the
- * seats are closed. */
+/* Blocks until the request may be worked on. false: the user's queue is full, or the seats are closed. */
 bool seat_take(struct seat *seat, enum seat_use use) MUST_CHECK;
 /* The answer is a watch, for as long as the request. false: the user has as many as one may have. */
 bool seat_watch(struct seat *seat) MUST_CHECK;

@@ -88,19 +88,6 @@ struct sender {
     struct sender_user known;
 };
 
-/* A header that is ignored would let the sender act with rights of its own in the name of another user. */
-static bool is_impersonating(const struct http_server_request *request)
-{
-    static const char *const HEADERS[] = { "Impersonate-User", "Impersonate-Group",
-                                           "Impersonate-Uid" };
-
-    for (size_t i = 0; i < ARRAY_LEN(HEADERS); i++) {
-        if (http_request_header(request, HEADERS[i]))
-            return true;
-    }
-    return false;
-}
-
 /* Returns false, with the refusal in *ret, if the user is unknown or has too many requests. */
 static bool find_sender(struct server *server, struct arena *arena,
                         const struct http_server_request *request, struct sender *sender,
@@ -120,7 +107,10 @@ static bool find_sender(struct server *server, struct arena *arena,
         return false;
     }
     http_request_set_known(request);
-    if (is_impersonating(request)) {
+    /* One that is ignored would let the sender act with rights of its own in the name of another user. */
+    if (http_request_header(request, "Impersonate-User") ||
+        http_request_header(request, "Impersonate-Group") ||
+        http_request_header(request, "Impersonate-Uid")) {
         api_refuse(arena, 403, "Forbidden", "impersonation (--as) is not supported", ret);
         return false;
     }

@@ -170,13 +170,6 @@ struct users_file {
     struct users *users;
 };
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
 /* *ret_seen is the file that was read, or looked at in vain. */
 static int load(const char *path, struct stat *ret_seen, struct users **ret, struct error *err)
 {
@@ -193,13 +186,16 @@ static int load(const char *path, struct stat *ret_seen, struct users **ret, str
 /* With the lock. */
 static void refresh(struct users_file *file)
 {
+    const struct stat *seen = &file->seen;
     struct stat now = { 0 };
     struct users *users = NULL;
     struct error err = { 0 };
 
     if (stat(file->path, &now) < 0)
         memset(&now, 0, sizeof(now));
-    if (is_same(&now, &file->seen))
+    if (now.st_dev == seen->st_dev && now.st_ino == seen->st_ino && now.st_size == seen->st_size &&
+        memcmp(&now.st_mtim, &seen->st_mtim, sizeof(now.st_mtim)) == 0 &&
+        memcmp(&now.st_ctim, &seen->st_ctim, sizeof(now.st_ctim)) == 0)
         return;
     int r = load(file->path, &now, &users, &err);
     file->seen = now;

@@ -45,8 +45,7 @@ struct kv_watch;
 struct kv_options {
     const char *
         path; /* FILE; beside it FILE-wal, FILE-shm, FILE-lock, which stays. Its folder must exist */
-    /* The limits of history behind the newest revision; older history is compacted between writes.
-     * 0: the default. */
+    /* The limits of history behind the newest revision; older history is compacted between writes. 0: the default. */
     uint64_t history_revisions; /* 100,000 */
     uint64_t history_bytes;     /* 32 MiB of texts that were replaced */
     uint32_t look_ms;           /* 5 s: between two looks after a read that failed, see kv_health */
@@ -56,11 +55,10 @@ struct kv_options {
 };
 
 /*
- * Opens the file, or makes it, and looks through all of it. ERROR_INVALID: it is damaged, is empty although
- * FILE-lock says that it was made, has lost a revision that FILE-lock says was acknowledged (unless goes_on), is none
- * of this program's or one of a newer version; it was left as it is, and the message says what to do. Without a
- * FILE-lock that can be read, and where it goes on, the revision of a store goes up as that of a backup, see
- * kv_backup.
+ * Opens the file, or makes it, and looks through all of it. ERROR_INVALID: it is damaged, is empty although FILE-lock
+ * says that it was made, has lost a revision that FILE-lock says was acknowledged (unless goes_on), is none of this
+ * program's or one of a newer version; it was left as it is, and the message says what to do. Without a FILE-lock that
+ * can be read, and where it goes on, the revision of a store goes up as that of a backup, see kv_backup.
  * ERROR_UNAVAILABLE: another process has it open, or it cannot be read or written.
  */
 #define KV_IN_USE "is in use by another process" /* the end of the message */
@@ -102,12 +100,11 @@ int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, st
             struct error *err) MUST_CHECK;
 
 /*
- * expected 0: the key must not be there (ERROR_EXISTS); else it must have that revision
- * (ERROR_CONFLICT, ERROR_NOT_FOUND); or KV_ANY. Also ERROR_INVALID: not a key; ERROR_TOO_LARGE;
- * ERROR_UNAVAILABLE: no space, or the present value cannot be read: nothing was written;
- * ERROR_TIMEOUT: the disk failed while the write was made durable: it is not there, and may be back
- * after a crash. After each of them the next write tries again: no step by hand is needed when the
- * disk is well again.
+ * expected 0: the key must not be there (ERROR_EXISTS); else it must have that revision (ERROR_CONFLICT,
+ * ERROR_NOT_FOUND); or KV_ANY. Also ERROR_INVALID: not a key; ERROR_TOO_LARGE; ERROR_UNAVAILABLE: no space, or the
+ * present value cannot be read: nothing was written; ERROR_TIMEOUT: the disk failed while the write was made durable:
+ * it is not there, and may be back after a crash. After each of them the next write tries again: no step by hand is
+ * needed when the disk is well again.
  */
 int kv_put(struct kv *kv, const char *key, const char *text, size_t len, uint64_t expected,
            uint64_t *ret_revision, struct error *err) MUST_CHECK;
@@ -142,8 +139,7 @@ typedef void kv_notify_fn(void *ctx);
  */
 int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, kv_notify_fn *notify,
              void *ctx, struct kv_watch **ret, struct error *err) MUST_CHECK;
-/* 1: an event; 0: none now; -ERROR_GONE: it fell behind the history, list again. Other errors may be
- * tried again. */
+/* 1: an event; 0: none now; -ERROR_GONE: it fell behind the history, list again. Other errors may be tried again. */
 int kv_watch_next(struct kv_watch *watch, struct arena *arena, struct kv_event *ret,
                   struct error *err) MUST_CHECK;
 /* Every event up to this revision was taken: for bookmarks. */

@@ -122,8 +122,7 @@ static int finish_copy(const char *path, struct error *err)
     return r < 0 ? r : file_sync(path, err);
 }
 
-/* Never that of another file. Not all file systems know the first way; FAT, of sticks, does not know the
- * second one. */
+/* Never that of another file. Not all file systems know the first way; FAT, of sticks, does not know the second one. */
 static int give_name(const char *new_path, const char *path, struct error *err)
 {
     int r = renameat2(AT_FDCWD, new_path, AT_FDCWD, path, RENAME_NOREPLACE);
@@ -173,8 +172,7 @@ int kv_backup(const char *store, const char *path, struct error *err)
 
     if (stat(store, &status) < 0)
         return error_set(err, ERROR_NOT_FOUND, "store '%s': %s", store, strerror(errno));
-    /* One that nobody has open may have a log of a process that was killed: only who opens it reads
-     * that. */
+    /* One that nobody has open may have a log of a process that was killed: only who opens it reads that. */
     int r = kv_open(&options, &kv, err);
     if (r < 0 && r != -ERROR_UNAVAILABLE)
         return r;

@@ -151,10 +151,9 @@ int kv_health_note(struct kv *kv, int r, const struct error *why);
 
 /* --- a backup that becomes a store --- */
 
-/* Of a store whose state was read. 1: it was a backup, and is none any more, the last revision
- * that it gave is unknown (kv_mark.is_known), or it has lost acknowledged writes and goes on:
- * the revision has been raised above all that the lost store can have given, all before is
- * compacted, and the state is to be read again. */
+/* Of a store whose state was read. 1: it was a backup, and is none any more, the last revision that it gave is unknown
+ * (kv_mark.is_known), or it has lost acknowledged writes and goes on: the revision has been raised above all that the
+ * lost store can have given, all before is compacted, and the state is to be read again. */
 int kv_restore(struct kv *kv, struct error *err) MUST_CHECK;
 
 /* --- all of it --- */

@@ -20,9 +20,8 @@
 #define DEFAULT_BYTES (UINT64_C(32) << 20)
 
 /*
- * A row for each write: the newest of a key is what it is now. The index alone says which one that
- * is, and whether it is a deletion. weight grows with what was replaced, so the size of the history
- * between two revisions is a difference.
+ * A row for each write: the newest of a key is what it is now. The index alone says which one that is, and whether it
+ * is a deletion. weight grows with what was replaced, so the size of the history between two revisions is a difference.
  */
 static const char SCHEMA[] = "BEGIN IMMEDIATE;"
                              "CREATE TABLE history ("

@@ -88,8 +88,7 @@ struct kv_row {
 };
 
 int64_t kv_checksum(const struct kv_row *row);
-/* Reads the row of a statement with the columns of KV_ROW; ERROR_INTERNAL: its checksum is not
- * right. */
+/* Reads the row of a statement with the columns of KV_ROW; ERROR_INTERNAL: its checksum is not right. */
 int kv_row_read(const struct kv_connection *connection, sqlite3_stmt *statement, struct kv_row *ret,
                 struct error *err) MUST_CHECK;
 /* ERROR_INTERNAL: it is not there, although something names it. */

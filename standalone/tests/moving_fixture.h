@@ -36,8 +36,7 @@ void make_job(const char *name);
 void make_plain(const char *collection, const char *api_version, const char *kind,
                 const char *name);
 void set_status(const char *plural, const char *name, const char *status);
-/* Tasks done, failed, again (with a retry left), nightly (recurring), running, needs (on done), and a
- * finished job. */
+/* Tasks done, failed, again (with a retry left), nightly (recurring), running, needs (on done), and a finished job. */
 void make_finished(void);
 
 /* "Kind name, Kind name" of an export. */

@@ -1,5 +1,4 @@
-/* The server in front of the API: strangers in nobody's way, limits, one user as another, users that come
- * and go. */
+/* The server in front of the API: strangers in nobody's way, limits, one user as another, users that come and go. */
 #include <check.h>
 #include <poll.h>
 #include <pthread.h>
