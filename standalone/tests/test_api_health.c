@@ -1,21 +1,10 @@
-/* What /readyz says of a store that cannot be read. */
+/* What /readyz says of a store that cannot be read or lost writes, and what another policy does after a restart. */
 #include <stdio.h>
 #include <string.h>
 
-#include <sqlite3.h>
-
+#include "common/api/policy.h"
 #include "common/tests/suite.h"
 #include "standalone/tests/api_fixture.h"
-
-static void damage(void)
-{
-    sqlite3 *db = NULL;
-
-    ck_assert_int_eq(sqlite3_open(api_store.options.path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db, "UPDATE history SET text = text || ' '", NULL, NULL, NULL),
-                     SQLITE_OK);
-    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
-}
 
 static void ck_answer(const char *path, int status, const char *text)
 {
@@ -32,7 +21,7 @@ TEST(a_store_that_cannot_be_read_is_not_ready)
                                  "readyz check failed\n";
 
     ck_answer("/readyz", 200, "ok");
-    damage();
+    kv_fixture_execute(&api_store, "UPDATE history SET text = text || ' '");
     api_try("GET", "/api/v1/namespaces/default", NULL, "");
     ck_assert_int_eq(api_answer.status, 500);
     ck_answer("/readyz", 500, FAILED);
@@ -63,4 +52,20 @@ TEST(a_store_that_lost_writes_is_ready_and_says_so)
     (void)ask("GET", "/api/v1/namespaces/default", "", 200);
     api_restart(NULL);
     ck_answer("/readyz?verbose", 200, "ok");
+}
+
+static const char *schemes[] = { "https" };
+static const struct admission_policy POLICY = { .image_schemes = { schemes, 1 } };
+
+TEST(a_server_with_a_policy_keeps_what_it_has_and_refuses_what_comes)
+{
+    (void)ask("POST", TASKS, task_text("old", "", ",\"imageUrl\":\"r.example/m\""), 201);
+    api_policy = &POLICY;
+    api_restart(NULL);
+    (void)ask_patch(TASKS "/old", "merge-patch+json", "{\"spec\":{\"priority\":7}}", 200);
+    (void)ask_patch(TASKS "/old", "merge-patch+json", "{\"spec\":{\"imageUrl\":\"r.example/n\"}}",
+                    422);
+    ck_assert_ptr_nonnull(
+        strstr(refusal("POST", TASKS, task_text("new", "", ",\"imageUrl\":\"r.example/m\""), 422),
+               "spec.imageUrl: Forbidden: must not be oci: allowed are https"));
 }

@@ -2,8 +2,6 @@
 #include <check.h>
 #include <string.h>
 
-#include <sqlite3.h>
-
 #include "common/base/str.h"
 #include "standalone/tests/api_fixture.h"
 
@@ -78,20 +76,6 @@ TEST(who_watches_from_a_version_of_the_future_is_told_of_none_that_is_not_there)
     api_watch_close(watch);
 }
 
-/* Of the newest write. */
-static void damage_the_store(void)
-{
-    sqlite3 *db = NULL;
-
-    ck_assert_int_eq(sqlite3_open(api_store.options.path, &db), SQLITE_OK);
-    ck_assert_int_eq(sqlite3_exec(db,
-                                  "UPDATE history SET text = 'x' WHERE revision ="
-                                  " (SELECT MAX(revision) FROM history)",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
-    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
-}
-
 TEST(what_cannot_be_read_ends_a_watch_and_is_told)
 {
     put("a");
@@ -100,7 +84,8 @@ TEST(what_cannot_be_read_ends_a_watch_and_is_told)
 
     put("b");
     put("c");
-    damage_the_store();
+    kv_fixture_execute(&api_store, "UPDATE history SET text = 'x' WHERE revision ="
+                                   " (SELECT MAX(revision) FROM history)");
 
     struct api_watch *follows =
         watch_open(arena_printf(test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s", version));

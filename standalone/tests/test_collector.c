@@ -301,32 +301,6 @@ TEST(dependents_go_beside_some_that_cannot)
     ck_assert_uint_eq(count_of(CONFIGMAPS), 2);
 }
 
-static void await_owners(const char *path, size_t len)
-{
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-    size_t seen;
-
-    while ((seen = json_len(json_path(ask("GET", path, NULL, 200), "metadata", "ownerReferences",
-                                      NULL))) != len) {
-        ck_assert_msg(clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms, "%s has %zu owners, not %zu",
-                      path, seen, len);
-        (void)poll(NULL, 0, 1);
-    }
-}
-
-TEST(one_owner_that_is_there_is_enough)
-{
-    api_collect();
-    put(CONFIGMAPS, "owner", "");
-    put(CONFIGMAPS, "d000",
-        arena_printf(test_arena,
-                     "%.*s,{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"x\","
-                     "\"uid\":\"x\"}]",
-                     (int)strlen(owned_by(CONFIGMAPS, "owner")) - 1,
-                     owned_by(CONFIGMAPS, "owner")));
-    await_owners(CONFIGMAPS "/d000", 1);
-}
-
 TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
 {
     size_t first, before;

@@ -2,6 +2,7 @@
 #include "common/base/str.h"
 #include "common/schema/crds.h"
 #include "common/schema/nodes.h"
+#include "common/schema/schema.h"
 #include "standalone/schema/bundle.h"
 #include "standalone/schema/table.h"
 #include "standalone/tests/resources_fixture.h"
@@ -101,37 +102,6 @@ static const char *cells_of(const char *plural, const char *object, int64_t now_
     return text_of(json_get(row, "cells"));
 }
 
-#define CREATED "\"creationTimestamp\":\"2026-11-21T10:00:00Z\""
-#define HOUR_LATER_US 1795258800000000
-
-TEST(rows_are_what_the_api_server_prints)
-{
-    ck_assert_str_eq(
-        cells_of("tasks",
-                 "{\"metadata\":{\"name\":\"a\"," CREATED "},\"spec\":{\"mode\":\"infer\"},"
-                 "\"status\":{\"phase\":\"running\",\"startedAt\":\"x\"}}",
-                 HOUR_LATER_US),
-        "[\"a\",\"running\",null,null,null,\"<invalid>\",null,\"60m\",\"infer\",null,null,null]");
-    ck_assert_str_eq(cells_of("configmaps",
-                              "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\"\",\"b\":\"\"},"
-                              "\"binaryData\":{\"d\":\"\"}}",
-                              HOUR_LATER_US),
-                     "[\"c\",3,\"<unknown>\"]");
-    ck_assert_str_eq(cells_of("secrets",
-                              "{\"metadata\":{\"name\":\"s\"," CREATED "},\"type\":\"Opaque\","
-                              "\"data\":{\"a\":\"\"}}",
-                              HOUR_LATER_US),
-                     "[\"s\",\"Opaque\",1,\"60m\"]");
-    ck_assert_str_eq(
-        cells_of("events",
-                 "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"kind\":\"Task\","
-                 "\"name\":\"t\"},\"type\":\"Normal\",\"reason\":\"R\",\"message\":\"m\","
-                 "\"eventTime\":\"2026-11-21T10:59:00.000000Z\",\"source\":{},"
-                 "\"reportingComponent\":\"c\",\"reportingInstance\":\"i\"}",
-                 HOUR_LATER_US),
-        "[\"60s\",\"Normal\",\"R\",\"task/t\",\"\",\"c\",\"m\",\"60s\",1,\"e\"]");
-}
-
 static const struct {
     int64_t seconds;
     const char *text;
@@ -149,4 +119,30 @@ TEST_EACH(ages_are_those_of_kubectl, AGES)
                  AGES[_i].seconds * 1000000);
 
     ck_assert_str_eq(cells, arena_printf(test_arena, "[\"\",0,\"%s\"]", AGES[_i].text));
+}
+
+/* --- updates ---------------------------------------------------------------------------------- */
+
+static const char *errors_of(const char *object, const char *old)
+{
+    struct field_errors *errors = field_errors_create(test_arena);
+    const char *all = "";
+
+    schema_validate(resource_of("tasks")->schema, tree(object), tree(old), errors);
+    json_for_each (cause, field_errors_causes(errors))
+        all = arena_printf(test_arena, "%s%s ", all, json_string(json_get(cause, "field"), ""));
+    return all;
+}
+
+TEST(what_was_wrong_before_and_did_not_change_is_not_refused)
+{
+    static const char TWICE[] =
+        "{\"spec\":{\"name\":\"t\"},\"status\":{\"conditions\":[{\"type\":\"A\","
+        "\"status\":\"True\"},{\"type\":\"A\",\"status\":\"False\"}]}}";
+
+    ck_assert_str_eq(errors_of("{\"spec\":{\"name\":\"t\",\"priority\":101,\"mode\":\"y\"}}",
+                               "{\"spec\":{\"name\":\"s\",\"priority\":101,\"mode\":\"x\"}}"),
+                     "spec.mode <nil> ");
+    ck_assert_str_eq(errors_of(TWICE, "{\"spec\":{\"name\":\"t\"}}"), "status.conditions[1] ");
+    ck_assert_str_eq(errors_of(TWICE, TWICE), "");
 }

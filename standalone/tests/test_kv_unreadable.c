@@ -1,4 +1,4 @@
-/* A disk whose reads fail, and succeed again: who asks is told, nothing is half done, nothing is lost. */
+/* A disk whose reads fail, and succeed again: watches go on, nothing is lost. test_api_unreadable.c has reads and writes. */
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -81,88 +81,6 @@ static void expect_failure(int r)
 {
     ck_assert_msg(r == -ERROR_UNAVAILABLE, "%d: %s", r, fixture.err.message);
     ck_assert_msg(strstr(fixture.err.message, "disk I/O error") != NULL, "%s", fixture.err.message);
-}
-
-/* --- reads ------------------------------------------------------------------------------------ */
-
-static int get(void)
-{
-    struct kv_value value;
-    int r = kv_get(fixture.kv, fixture.arena, "/large/000", 0, &value, &fixture.err);
-
-    ck_assert(r < 0 || value.len == LARGE);
-    return r;
-}
-
-static int list(void)
-{
-    const struct kv_range range = { .prefix = "/large/", .limit = 3 };
-    struct kv_page page;
-    int r = kv_list(fixture.kv, fixture.arena, &range, &page, &fixture.err);
-
-    ck_assert(r < 0 || (page.len == 3 && page.remaining == MANY - 3));
-    return r;
-}
-
-static int (*const READS[])(void) = { get, list };
-
-TEST_EACH(a_read_that_fails_anywhere_says_so_and_the_next_one_is_right, READS)
-{
-    int reads = 0, r = -1;
-
-    fill();
-    for (; r < 0; reads++) {
-        forget_pages();
-        begin_failing(reads);
-        r = READS[_i]();
-        end_failing();
-        if (r < 0)
-            expect_failure(r);
-        ck_assert_int_eq(READS[_i](), 0);
-    }
-    ck_assert_int_gt(reads, 10);
-}
-
-/* --- writes ----------------------------------------------------------------------------------- */
-
-/* Both have to read what is there. */
-static const struct {
-    const char *key, *text, *event;
-} WRITES[] = { { "/tick", "2", "~/tick=2()" }, { "/tick", NULL, "-/tick()" } };
-
-static int write_row(int i)
-{
-    return WRITES[i].text
-               ? kv_put(fixture.kv, WRITES[i].key, WRITES[i].text, 1, KV_ANY, NULL, &fixture.err)
-               : kv_delete(fixture.kv, WRITES[i].key, KV_ANY, NULL, &fixture.err);
-}
-
-TEST_EACH(a_write_that_cannot_read_what_it_replaces_leaves_nothing, WRITES)
-{
-    int refused = 0, r = -1;
-
-    forget_pages();
-    fill();
-
-    uint64_t revision = kv_revision(fixture.kv);
-    struct kv_watch *watch = kv_fixture_watch(&fixture, "/", revision);
-
-    for (int reads = 0; r < 0; reads++) {
-        begin_failing(reads);
-        r = write_row(_i);
-        end_failing();
-        ck_assert_uint_eq(kv_revision(fixture.kv), revision + (r == 0));
-        if (r < 0) {
-            expect_failure(r);
-            refused++;
-            ck_assert_str_eq(kv_fixture_next(&fixture, watch), ".");
-        }
-    }
-    ck_assert_int_gt(refused, 0);
-    ck_assert_str_eq(kv_fixture_next(&fixture, watch), WRITES[_i].event);
-    kv_watch_close(watch);
-    kv_fixture_close(&fixture);
-    kv_fixture_open(&fixture); /* which looks at all of it */
 }
 
 /* --- watches ---------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "common/schema/schema.h"
 #include "common/tests/heap.h"
 #include "standalone/api/call.h"
-#include "standalone/api/protobuf.h"
+#include "standalone/api/selection.h"
 #include "standalone/store/kv.h"
 #include "standalone/tests/api_fixture.h"
 
@@ -226,6 +226,21 @@ TEST(an_object_that_is_larger_than_an_object_may_be_can_be_read_and_deleted)
     (void)ask_patch(TASKS "/old", "merge-patch+json", "{\"spec\":{\"metadata\":null}}", 200);
     (void)ask("DELETE", TASKS "/old", NULL, 200);
     await_gone(TASKS "/old");
+}
+
+TEST(a_selector_has_no_requirements_and_no_values_without_end)
+{
+    const char *keys = "k", *values = "v";
+
+    for (int i = 1; i < SELECTION_MAX_REQUIREMENTS; i++)
+        keys = arena_printf(test_arena, "%s,k%d", keys, i);
+    for (int i = 1; i < SELECTION_MAX_VALUES; i++)
+        values = arena_printf(test_arena, "%s,v%d", values, i);
+    (void)ask("GET", arena_printf(test_arena, TASKS "?labelSelector=%s", keys), NULL, 200);
+    (void)ask("GET", arena_printf(test_arena, TASKS "?labelSelector=%s,l", keys), NULL, 400);
+    (void)ask("GET", arena_printf(test_arena, TASKS "?labelSelector=k+in+(%s)", values), NULL, 200);
+    (void)ask("GET", arena_printf(test_arena, TASKS "?labelSelector=k+in+(%s,w)", values), NULL,
+              400);
 }
 
 /* --- unknown fields --------------------------------------------------------------------------- */

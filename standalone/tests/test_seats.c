@@ -170,23 +170,6 @@ TEST(a_seat_for_a_long_request_goes_to_the_user_with_the_fewest_and_then_to_the_
     leave(&write_of_a);
 }
 
-TEST(of_one_user_a_queue_of_long_requests_is_as_short_as_any)
-{
-    struct guest lists[SEATS_LONG_EACH + SEATS_QUEUE], next = { .who = "a", .use = SEAT_LONG };
-
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        lists[i] = (struct guest){ .who = "a", .use = SEAT_LONG };
-        come(&lists[i]);
-    }
-    ck_assert_uint_eq(count_in_work(lists, ARRAY_LEN(lists)), SEATS_LONG_EACH);
-    ck_assert(!seat_take(join(&next), SEAT_LONG));
-    arena_destroy(next.arena);
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        leave(&lists[i]); /* each in its turn */
-    ck_assert(seat_take(join(&next), SEAT_LONG));
-    arena_destroy(next.arena);
-}
-
 TEST(of_one_user_no_more_than_so_many_requests_are_in_progress)
 {
     struct guest own[50], other = { .who = "b" }, next = { .who = "a" };

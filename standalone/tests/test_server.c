@@ -229,6 +229,7 @@ static const char *const DAMAGE[] = { "", "# nobody\n", "eve king 00\n", "admin 
 TEST_EACH(a_damaged_file_changes_nothing, DAMAGE)
 {
     serve();
+    capture_start(STDERR_FILENO);
     if (DAMAGE[_i])
         (void)temp_file(
             test_arena,
@@ -238,6 +239,8 @@ TEST_EACH(a_damaged_file_changes_nothing, DAMAGE)
         ck_assert_int_eq(unlink(users_path()), 0);
     ck_assert_int_eq(asked_by("viewer"), 200);
     ck_assert_int_eq(asked_by("eve"), 401);
+    ck_assert_ptr_nonnull(strstr(capture_text(test_arena), "the users of before stay"));
+    capture_stop();
     write_users("eve:view");
     ck_assert_int_eq(asked_by("viewer"), 401);
     ck_assert_int_eq(asked_by("eve"), 200);
