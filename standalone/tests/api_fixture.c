@@ -9,7 +9,6 @@
 
 #define PATIENCE_MS 60000
 
-struct kv_fixture api_store;
 uint64_t api_history;
 const char *api_vfs;
 const struct admission_policy *api_policy;
@@ -21,11 +20,11 @@ struct api_reply api_answer;
 
 static void open_api(void)
 {
-    kv_fixture_open(&api_store);
+    kv_fixture_open(&kv_store);
 
-    const struct api_options options = { .kv = api_store.kv,
+    const struct api_options options = { .kv = kv_store.kv,
                                          .resources = test_resources,
-                                         .clock = &api_store.clock.clock,
+                                         .clock = &kv_store.clock.clock,
                                          .policy = api_policy,
                                          .collector_retry_ms = 20 };
 
@@ -35,7 +34,7 @@ static void open_api(void)
 void api_restart(void (*meanwhile)(void))
 {
     api_destroy(api);
-    kv_fixture_close(&api_store);
+    kv_fixture_close(&kv_store);
     if (meanwhile)
         meanwhile();
     open_api();
@@ -45,11 +44,11 @@ void api_setup(void)
 {
     api_accept = NULL;
     resources_setup();
-    kv_fixture_begin(&api_store);
-    api_store.options.history_revisions = api_history;
-    api_store.options.vfs = api_vfs;
+    kv_store_begin();
+    kv_store.options.history_revisions = api_history;
+    kv_store.options.vfs = api_vfs;
     if (api_wall_us)
-        api_store.clock.clock.wall_us = api_wall_us;
+        kv_store.clock.clock.wall_us = api_wall_us;
     open_api();
     api_user = (struct user){ .name = "tester", .role = ROLE_ADMIN };
     (void)ask("POST", "/api/v1/namespaces",
@@ -60,7 +59,7 @@ void api_setup(void)
 void api_teardown(void)
 {
     api_destroy(api);
-    kv_fixture_end(&api_store);
+    kv_store_end();
     resources_teardown();
 }
 

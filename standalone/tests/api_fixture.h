@@ -5,7 +5,6 @@
 #include "standalone/tests/kv_fixture.h"
 #include "standalone/tests/resources_fixture.h"
 
-extern struct kv_fixture api_store;
 extern uint64_t api_history; /* revisions that the store keeps, of the next setup; 0: many */
 extern const char *api_vfs;  /* of its store; NULL: the default one */
 extern const struct admission_policy *api_policy; /* of the next setup or restart; NULL: none */

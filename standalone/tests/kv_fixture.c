@@ -15,6 +15,18 @@
 
 #define PATIENCE_MS 60000
 
+struct kv_fixture kv_store;
+
+void kv_store_begin(void)
+{
+    kv_fixture_begin(&kv_store);
+}
+
+void kv_store_end(void)
+{
+    kv_fixture_end(&kv_store);
+}
+
 void kv_fixture_begin(struct kv_fixture *fixture)
 {
     *fixture = (struct kv_fixture){ .arena = arena_create() };
@@ -42,71 +54,70 @@ void kv_fixture_end(struct kv_fixture *fixture)
     arena_destroy(fixture->arena);
 }
 
-uint64_t kv_fixture_put(struct kv_fixture *fixture, const char *key, const char *text,
-                        uint64_t expected)
+uint64_t kv_fixture_put(const char *key, const char *text, uint64_t expected)
 {
     uint64_t revision = 0;
-    int r = kv_put(fixture->kv, key, text, strlen(text), expected, &revision, &fixture->err);
+    int r = kv_put(kv_store.kv, key, text, strlen(text), expected, &revision, &kv_store.err);
 
-    ck_assert_msg(r == 0, "put '%s': %s", key, fixture->err.message);
+    ck_assert_msg(r == 0, "put '%s': %s", key, kv_store.err.message);
     return revision;
 }
 
-uint64_t kv_fixture_delete(struct kv_fixture *fixture, const char *key, uint64_t expected)
+uint64_t kv_fixture_delete(const char *key, uint64_t expected)
 {
     uint64_t revision = 0;
-    int r = kv_delete(fixture->kv, key, expected, &revision, &fixture->err);
+    int r = kv_delete(kv_store.kv, key, expected, &revision, &kv_store.err);
 
-    ck_assert_msg(r == 0, "delete '%s': %s", key, fixture->err.message);
+    ck_assert_msg(r == 0, "delete '%s': %s", key, kv_store.err.message);
     return revision;
 }
 
-const char *kv_fixture_get(struct kv_fixture *fixture, const char *key, uint64_t revision)
+const char *kv_fixture_get(const char *key, uint64_t revision)
 {
     struct kv_value value;
-    int r = kv_get(fixture->kv, fixture->arena, key, revision, &value, &fixture->err);
+    int r = kv_get(kv_store.kv, kv_store.arena, key, revision, &value, &kv_store.err);
 
     if (r == -ERROR_NOT_FOUND)
         return NULL;
-    ck_assert_msg(r == 0, "get '%s': %s", key, fixture->err.message);
+    ck_assert_msg(r == 0, "get '%s': %s", key, kv_store.err.message);
     ck_assert_str_eq(value.key, key);
     ck_assert_uint_eq(strlen(value.text), value.len);
     return value.text;
 }
 
-const char *kv_fixture_list(struct kv_fixture *fixture, const char *prefix, uint64_t revision)
+const char *kv_fixture_list(const char *prefix, uint64_t revision)
 {
     struct kv_range range = { .prefix = prefix, .revision = revision };
     const char *text = "";
     struct kv_page page;
-    int r = kv_list(fixture->kv, fixture->arena, &range, &page, &fixture->err);
+    int r = kv_list(kv_store.kv, kv_store.arena, &range, &page, &kv_store.err);
 
-    ck_assert_msg(r == 0, "list '%s': %s", prefix, fixture->err.message);
+    ck_assert_msg(r == 0, "list '%s': %s", prefix, kv_store.err.message);
     ck_assert_uint_eq(page.remaining, 0);
     for (size_t i = 0; i < page.len; i++)
-        text = arena_printf(fixture->arena, "%s%s%s=%s", text, i ? " " : "", page.items[i].key,
+        text = arena_printf(kv_store.arena, "%s%s%s=%s", text, i ? " " : "", page.items[i].key,
                             page.items[i].text);
     return text;
 }
 
-const char *kv_fixture_file(struct kv_fixture *fixture, const char *suffix)
+const char *kv_fixture_file(const char *suffix)
 {
-    return arena_printf(fixture->arena, "%s%s", fixture->options.path, suffix);
+    return arena_printf(kv_store.arena, "%s%s", kv_store.options.path, suffix);
 }
 
-void kv_fixture_execute(struct kv_fixture *fixture, const char *sql)
+void kv_fixture_execute(const char *sql)
 {
     sqlite3 *db = NULL;
 
-    ck_assert_int_eq(sqlite3_open_v2(fixture->options.path, &db,
+    ck_assert_int_eq(sqlite3_open_v2(kv_store.options.path, &db,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                                     fixture->options.vfs),
+                                     kv_store.options.vfs),
                      SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
 }
 
-struct kv_bytes kv_fixture_read_file(struct kv_fixture *fixture, const char *path)
+struct kv_bytes kv_fixture_read_file(const char *path)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -114,7 +125,7 @@ struct kv_bytes kv_fixture_read_file(struct kv_fixture *fixture, const char *pat
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(fstat(fd, &status), 0);
     size_t len = (size_t)status.st_size;
-    struct kv_bytes ret = { .bytes = arena_alloc(fixture->arena, len + 1, 1), .len = len };
+    struct kv_bytes ret = { .bytes = arena_alloc(kv_store.arena, len + 1, 1), .len = len };
     ck_assert_int_eq(read(fd, ret.bytes, len), (ssize_t)len);
     ck_assert_int_eq(close(fd), 0);
     return ret;
@@ -129,15 +140,15 @@ void kv_fixture_write_file(const char *path, const char *bytes, size_t len)
     ck_assert_int_eq(close(fd), 0);
 }
 
-void kv_fixture_said(struct kv_fixture *fixture, const char *part)
+void kv_fixture_said(const char *part)
 {
-    ck_assert_msg(strstr(fixture->err.message, part) != NULL, "%s", fixture->err.message);
+    ck_assert_msg(strstr(kv_store.err.message, part) != NULL, "%s", kv_store.err.message);
 }
 
-size_t kv_fixture_count_files(struct kv_fixture *fixture, const char *suffix)
+size_t kv_fixture_count_files(const char *suffix)
 {
-    const char *path = kv_fixture_file(fixture, suffix), *name = strrchr(path, '/') + 1;
-    DIR *folder = opendir(arena_strndup(fixture->arena, path, (size_t)(name - path)));
+    const char *path = kv_fixture_file(suffix), *name = strrchr(path, '/') + 1;
+    DIR *folder = opendir(arena_strndup(kv_store.arena, path, (size_t)(name - path)));
     size_t count = 0;
 
     ck_assert_ptr_nonnull(folder);
@@ -158,53 +169,53 @@ size_t kv_fixture_count(struct kv *kv, const char *prefix)
     return page.len + page.remaining;
 }
 
-struct kv_watch *kv_fixture_watch(struct kv_fixture *fixture, const char *prefix, uint64_t after)
+struct kv_watch *kv_fixture_watch(const char *prefix, uint64_t after)
 {
     struct kv_watch *watch = NULL;
-    int r = kv_watch(fixture->kv, prefix, after, NULL, NULL, &watch, &fixture->err);
+    int r = kv_watch(kv_store.kv, prefix, after, NULL, NULL, &watch, &kv_store.err);
 
-    ck_assert_msg(r == 0, "watch '%s': %s", prefix, fixture->err.message);
+    ck_assert_msg(r == 0, "watch '%s': %s", prefix, kv_store.err.message);
     return watch;
 }
 
-const char *kv_fixture_next(struct kv_fixture *fixture, struct kv_watch *watch)
+const char *kv_fixture_next(struct kv_watch *watch)
 {
     struct kv_event event;
-    int r = kv_watch_next(watch, fixture->arena, &event, &fixture->err);
+    int r = kv_watch_next(watch, kv_store.arena, &event, &kv_store.err);
 
     if (r == -ERROR_GONE)
         return "GONE";
-    ck_assert_msg(r >= 0, "watch: %s", fixture->err.message);
+    ck_assert_msg(r >= 0, "watch: %s", kv_store.err.message);
     if (r == 0)
         return ".";
     if (event.type == KV_DELETE) {
         ck_assert_ptr_null(event.value.text);
-        return arena_printf(fixture->arena, "-%s(%s)", event.value.key, event.previous.text);
+        return arena_printf(kv_store.arena, "-%s(%s)", event.value.key, event.previous.text);
     }
     if (!event.previous.revision)
-        return arena_printf(fixture->arena, "+%s=%s", event.value.key, event.value.text);
-    return arena_printf(fixture->arena, "~%s=%s(%s)", event.value.key, event.value.text,
+        return arena_printf(kv_store.arena, "+%s=%s", event.value.key, event.value.text);
+    return arena_printf(kv_store.arena, "~%s=%s(%s)", event.value.key, event.value.text,
                         event.previous.text);
 }
 
-void kv_fixture_await_compacted(struct kv_fixture *fixture, uint64_t revision)
+void kv_fixture_await_compacted(uint64_t revision)
 {
     int64_t deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
 
-    while (kv_compacted(fixture->kv) < revision) {
+    while (kv_compacted(kv_store.kv) < revision) {
         ck_assert_msg(clock_monotonic_ms(&CLOCK_SYSTEM) < deadline_ms,
                       "compacted up to %llu only, not %llu",
-                      (unsigned long long)kv_compacted(fixture->kv), (unsigned long long)revision);
+                      (unsigned long long)kv_compacted(kv_store.kv), (unsigned long long)revision);
         (void)poll(NULL, 0, 1);
     }
 }
 
-int64_t kv_fixture_count_rows(struct kv_fixture *fixture)
+int64_t kv_fixture_count_rows(void)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
 
-    ck_assert_int_eq(sqlite3_open(fixture->options.path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_open(kv_store.options.path, &db), SQLITE_OK);
     ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT COUNT(*) FROM history", -1, &statement, NULL),
                      SQLITE_OK);
     ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);

@@ -21,7 +21,7 @@ TEST(a_store_that_cannot_be_read_is_not_ready)
                                  "readyz check failed\n";
 
     ck_answer("/readyz", 200, "ok");
-    kv_fixture_execute(&api_store, "UPDATE history SET text = text || ' '");
+    kv_fixture_execute("UPDATE history SET text = text || ' '");
     api_try("GET", "/api/v1/namespaces/default", NULL, "");
     ck_assert_int_eq(api_answer.status, 500);
     ck_answer("/readyz", 500, FAILED);
@@ -33,12 +33,12 @@ TEST(a_store_that_cannot_be_read_is_not_ready)
 /* A version is noted as acknowledged that is not in the store. */
 static void lose_writes(void)
 {
-    FILE *file = fopen(kv_fixture_file(&api_store, "-lock"), "w");
+    FILE *file = fopen(kv_fixture_file("-lock"), "w");
 
     ck_assert_ptr_nonnull(file);
     ck_assert_int_gt(fprintf(file, "made\nrevision %020d %020d\n", 1000, 1000), 0);
     ck_assert_int_eq(fclose(file), 0);
-    api_store.options.goes_on = true;
+    kv_store.options.goes_on = true;
 }
 
 TEST(a_store_that_lost_writes_is_ready_and_says_so)

@@ -170,14 +170,14 @@ static void write_everywhere(void)
 TEST_EACH(all_chunks_are_of_one_revision_whatever_is_written_between_them, WAYS)
 {
     const struct way *way = &WAYS[_i];
-    uint64_t revision = kv_revision(api_store.kv);
+    uint64_t revision = kv_revision(kv_store.kv);
 
     api_accept = way->accept;
 
     const cJSON *answer = list(way->method, way->query, 200, write_everywhere);
 
     ck_assert_uint_ge(chunks, way->len / CHUNK + 1);
-    ck_assert_uint_gt(kv_revision(api_store.kv), revision);
+    ck_assert_uint_gt(kv_revision(kv_store.kv), revision);
     expect_version(answer, revision);
     expect_items(answer, way, 0, "");
 }
@@ -192,10 +192,10 @@ static void compact(void)
         other("DELETE", path_of(2 * MANY), NULL, "", 200);
     }
 
-    uint64_t written = kv_revision(api_store.kv);
+    uint64_t written = kv_revision(kv_store.kv);
 
-    fake_clock_advance(&api_store.clock, 60000);
-    kv_fixture_await_compacted(&api_store, written - 2 * HISTORY);
+    fake_clock_advance(&kv_store.clock, 60000);
+    kv_fixture_await_compacted(written - 2 * HISTORY);
 }
 
 TEST_GROUP("short history", setup_short, teardown);

@@ -45,8 +45,7 @@ TEST(a_watch_counts_as_long_as_it_is_open)
 
 TEST(the_store_reports_its_objects_and_its_health)
 {
-    struct store_metrics metrics = { api_store.kv, test_resources,
-                                     kv_fixture_file(&api_store, "") };
+    struct store_metrics metrics = { kv_store.kv, test_resources, kv_fixture_file("") };
 
     ask("POST", TASKS, task_text("one", "", ""), 201);
     ask("POST", TASKS, task_text("two", "", ""), 201);

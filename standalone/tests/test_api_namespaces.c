@@ -74,7 +74,7 @@ static void label_it(void)
 
 static size_t left_behind(void)
 {
-    return kv_fixture_count(api_store.kv, "/registry/core/configmaps/passing/");
+    return kv_fixture_count(kv_store.kv, "/registry/core/configmaps/passing/");
 }
 
 TEST(a_create_that_was_let_in_before_its_namespace_went_is_refused)

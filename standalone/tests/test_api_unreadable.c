@@ -62,7 +62,7 @@ TEST_GROUP("all", setup, teardown);
 /* Connections that read have nothing in memory when somebody has written. */
 static void forget_pages(void)
 {
-    (void)kv_fixture_put(&api_store, "/tick", "", KV_ANY);
+    (void)kv_fixture_put("/tick", "", KV_ANY);
 }
 
 static const char *answer_text(const char *member)
@@ -138,15 +138,15 @@ TEST_EACH(a_write_that_cannot_be_decided_is_not_made, WRITES)
 
     for (;; reads = after(reads)) {
         forget_pages();
-        revision = kv_revision(api_store.kv);
+        revision = kv_revision(kv_store.kv);
         begin_failing(reads);
         api_try(WRITES[_i].method, WRITES[_i].path, WRITES[_i].type, WRITES[_i].body);
         end_failing();
         if (api_answer.status == WRITES[_i].status)
             break;
         expect_refusal(503, "ServiceUnavailable");
-        ck_assert_uint_eq(kv_revision(api_store.kv), revision);
+        ck_assert_uint_eq(kv_revision(kv_store.kv), revision);
     }
     ck_assert_int_gt(reads, 2);
-    ck_assert_uint_eq(kv_revision(api_store.kv), revision + 1);
+    ck_assert_uint_eq(kv_revision(kv_store.kv), revision + 1);
 }

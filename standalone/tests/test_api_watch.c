@@ -34,11 +34,11 @@ TEST(bookmarks_come_every_minute_and_the_end_when_it_is_asked_for)
     ck_assert_str_eq(next(watch), "BOOKMARK "); /* the end of the initial events */
     ck_assert_str_eq(next(watch), ".");
     ck_assert_uint_eq(api_watch_wait_ms(watch), 60000);
-    fake_clock_advance(&api_store.clock, 60000);
+    fake_clock_advance(&kv_store.clock, 60000);
     ck_assert_str_eq(next(watch), "BOOKMARK ");
     ck_assert_str_eq(next(watch), ".");
     ck_assert_uint_eq(api_watch_wait_ms(watch), 30000);
-    fake_clock_advance(&api_store.clock, 30000);
+    fake_clock_advance(&kv_store.clock, 30000);
     ck_assert_str_eq(next(watch), "BOOKMARK ");
     ck_assert_str_eq(next(watch), "END");
     api_watch_close(watch);
@@ -50,7 +50,7 @@ TEST(who_watches_from_a_version_of_the_future_is_told_of_none_that_is_not_there)
 {
     put("a");
 
-    uint64_t revision = kv_revision(api_store.kv);
+    uint64_t revision = kv_revision(kv_store.kv);
     struct api_watch *watch = watch_open(arena_printf(
         test_arena,
         CONFIGMAPS "?watch=1&resourceVersion=%d&allowWatchBookmarks=true&timeoutSeconds=150",
@@ -58,20 +58,20 @@ TEST(who_watches_from_a_version_of_the_future_is_told_of_none_that_is_not_there)
 
     put("b");
     ck_assert_str_eq(watch_next(watch), ".");
-    fake_clock_advance(&api_store.clock, 60000);
+    fake_clock_advance(&kv_store.clock, 60000);
     ck_assert_str_eq(watch_next(watch), ".");
     ck_assert_uint_eq(api_watch_wait_ms(watch), 60000);
     put("c");
     put("d");
     ck_assert_str_eq(next(watch), "ADDED d");
-    fake_clock_advance(&api_store.clock, 60000);
+    fake_clock_advance(&kv_store.clock, 60000);
     ck_assert_str_eq(watch_next(watch),
                      arena_printf(test_arena, "BOOKMARK @%d", (int)revision + 3));
     api_watch_close(watch);
 
     watch = watch_open(CONFIGMAPS
                        "?watch=1&resourceVersion=1000&allowWatchBookmarks=true&timeoutSeconds=90");
-    fake_clock_advance(&api_store.clock, 90000);
+    fake_clock_advance(&kv_store.clock, 90000);
     ck_assert_str_eq(watch_next(watch), "END");
     api_watch_close(watch);
 }
@@ -84,8 +84,8 @@ TEST(what_cannot_be_read_ends_a_watch_and_is_told)
 
     put("b");
     put("c");
-    kv_fixture_execute(&api_store, "UPDATE history SET text = 'x' WHERE revision ="
-                                   " (SELECT MAX(revision) FROM history)");
+    kv_fixture_execute("UPDATE history SET text = 'x' WHERE revision ="
+                       " (SELECT MAX(revision) FROM history)");
 
     struct api_watch *follows =
         watch_open(arena_printf(test_arena, CONFIGMAPS "?watch=1&resourceVersion=%s", version));
@@ -188,8 +188,8 @@ static void let_history_pass(void)
     for (int i = 0; i < 3 * HISTORY; i++)
         (void)ask_patch(CONFIGMAPS "/o000", "merge-patch+json",
                         arena_printf(test_arena, "{\"data\":{\"e\":\"%d\"}}", i), 200);
-    fake_clock_advance(&api_store.clock, 60000);
-    kv_fixture_await_compacted(&api_store, kv_revision(api_store.kv) - 2 * HISTORY);
+    fake_clock_advance(&kv_store.clock, 60000);
+    kv_fixture_await_compacted(kv_revision(kv_store.kv) - 2 * HISTORY);
 }
 
 TEST_GROUP("short history", setup_short, api_teardown);

@@ -282,7 +282,7 @@ static void put_largest(const char *name, const char *more)
     memset(text, 'x', KV_MAX_TEXT);
     memcpy(text, head, len);
     memcpy(text + KV_MAX_TEXT - 3, "\"}}", 4);
-    ck_assert_int_eq(kv_put(api_store.kv,
+    ck_assert_int_eq(kv_put(kv_store.kv,
                             arena_printf(test_arena, "/registry/core/configmaps/default/%s", name),
                             text, KV_MAX_TEXT, 0, NULL, NULL),
                      0);
@@ -338,10 +338,10 @@ TEST_TIMES(an_hour_of_an_event_is_no_step_of_the_clock, 2)
 
     api_collect();
     put_event("old");
-    fake_clock_advance(&api_store.clock, 30 * MINUTE_MS);
+    fake_clock_advance(&kv_store.clock, 30 * MINUTE_MS);
     put_event("a-young");
-    fake_clock_step(&api_store.clock, day_ms);
-    fake_clock_advance(&api_store.clock, 31 * MINUTE_MS);
+    fake_clock_step(&kv_store.clock, day_ms);
+    fake_clock_advance(&kv_store.clock, 31 * MINUTE_MS);
     put_event("new"); /* wakes the collector */
     await_gone(EVENTS "/old");
     ck_assert_uint_eq(count_of(EVENTS), 2);

@@ -163,7 +163,7 @@ TEST(who_is_behind_the_history_lists_again)
     await(&held, 1);
     for (int i = 1; i < MANY; i++)
         make_large(i);
-    kv_fixture_await_compacted(&api_store, 100);
+    kv_fixture_await_compacted(100);
     hold(false);
     await(&sets, 2);
     await(&applied, MANY);

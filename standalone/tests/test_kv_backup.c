@@ -22,31 +22,25 @@
 #define MAX_SAFE (UINT64_C(1) << 53) /* what a JSON number of a script can say */
 #define LOST 10
 
-static struct kv_fixture fixture;
 static const char *backup;
 
 static void begin(void)
 {
-    kv_fixture_begin(&fixture);
-    backup = kv_fixture_file(&fixture, ".backup");
-    fixture.options.history_revisions = 200; /* the copies would grow with it */
+    kv_store_begin();
+    backup = kv_fixture_file(".backup");
+    kv_store.options.history_revisions = 200; /* the copies would grow with it */
 }
 
-static void end(void)
-{
-    kv_fixture_end(&fixture);
-}
-
-TEST_GROUP("backup", begin, end);
+TEST_GROUP("backup", begin, kv_store_end);
 
 /* --- readers --- */
 
 static struct kv_reader *reader_open(void)
 {
     struct kv_reader *reader = NULL;
-    int r = kv_reader_open(fixture.options.path, &reader, &fixture.err);
+    int r = kv_reader_open(kv_store.options.path, &reader, &kv_store.err);
 
-    ck_assert_msg(r == 0, "%s", fixture.err.message);
+    ck_assert_msg(r == 0, "%s", kv_store.err.message);
     return reader;
 }
 
@@ -58,9 +52,9 @@ static const char *read_all(struct kv_reader *reader)
     struct kv_page page;
 
     do {
-        ck_assert_int_eq(kv_reader_list(reader, fixture.arena, &range, &page, &fixture.err), 0);
+        ck_assert_int_eq(kv_reader_list(reader, kv_store.arena, &range, &page, &kv_store.err), 0);
         for (size_t i = 0; i < page.len; i++)
-            text = arena_printf(fixture.arena, "%s%s=%s ", text, page.items[i].key,
+            text = arena_printf(kv_store.arena, "%s%s=%s ", text, page.items[i].key,
                                 page.items[i].text);
         if (page.len)
             range.after = page.items[page.len - 1].key;
@@ -73,26 +67,26 @@ static uint64_t revision_of(struct kv_reader *reader)
     const struct kv_range range = { .prefix = "/", .limit = 1 };
     struct kv_page page;
 
-    ck_assert_int_eq(kv_reader_list(reader, fixture.arena, &range, &page, &fixture.err), 0);
+    ck_assert_int_eq(kv_reader_list(reader, kv_store.arena, &range, &page, &kv_store.err), 0);
     return page.revision;
 }
 
 TEST(a_reader_sees_one_revision_however_much_is_written)
 {
-    kv_fixture_open(&fixture);
-    kv_fixture_put(&fixture, "/a", "1", 0);
-    kv_fixture_put(&fixture, "/b", "1", 0);
-    uint64_t revision = kv_fixture_put(&fixture, "/c", "1", 0);
+    kv_fixture_open(&kv_store);
+    kv_fixture_put("/a", "1", 0);
+    kv_fixture_put("/b", "1", 0);
+    uint64_t revision = kv_fixture_put("/c", "1", 0);
     struct kv_reader *reader = reader_open();
 
     ck_assert_uint_eq(revision_of(reader), revision);
     for (int i = 0; i < 200; i++) {
-        kv_fixture_put(&fixture, "/a", arena_printf(fixture.arena, "%*d", 3000, i), KV_ANY);
+        kv_fixture_put("/a", arena_printf(kv_store.arena, "%*d", 3000, i), KV_ANY);
         if (i % 50 == 0)
             ck_assert_str_eq(read_all(reader), "/a=1 /b=1 /c=1 ");
     }
-    kv_fixture_delete(&fixture, "/b", KV_ANY);
-    kv_fixture_put(&fixture, "/a", "2", KV_ANY);
+    kv_fixture_delete("/b", KV_ANY);
+    kv_fixture_put("/a", "2", KV_ANY);
     ck_assert_str_eq(read_all(reader), "/a=1 /b=1 /c=1 ");
     kv_reader_close(reader);
     reader = reader_open();
@@ -104,47 +98,47 @@ TEST(a_reader_sees_one_revision_however_much_is_written)
 TEST(what_is_no_store_is_said)
 {
     struct kv_reader *reader = NULL;
-    const char *path = fixture.options.path;
+    const char *path = kv_store.options.path;
 
-    ck_assert_int_eq(kv_reader_open(path, &reader, &fixture.err), -ERROR_NOT_FOUND);
-    ck_assert_int_eq(kv_backup(path, backup, &fixture.err), -ERROR_NOT_FOUND);
+    ck_assert_int_eq(kv_reader_open(path, &reader, &kv_store.err), -ERROR_NOT_FOUND);
+    ck_assert_int_eq(kv_backup(path, backup, &kv_store.err), -ERROR_NOT_FOUND);
     ck_assert_int_ne(access(path, F_OK), 0);
     kv_fixture_write_file(path, "", 0);
-    ck_assert_int_eq(kv_reader_open(path, &reader, &fixture.err), -ERROR_NOT_FOUND);
-    kv_fixture_write_file(path, arena_printf(fixture.arena, "%04000d", 0), 4000);
-    ck_assert_int_eq(kv_reader_open(path, &reader, &fixture.err), -ERROR_INVALID);
-    kv_fixture_said(&fixture, "restore a backup");
+    ck_assert_int_eq(kv_reader_open(path, &reader, &kv_store.err), -ERROR_NOT_FOUND);
+    kv_fixture_write_file(path, arena_printf(kv_store.arena, "%04000d", 0), 4000);
+    ck_assert_int_eq(kv_reader_open(path, &reader, &kv_store.err), -ERROR_INVALID);
+    kv_fixture_said("restore a backup");
 }
 
 /* --- backups --- */
 
 TEST(a_damaged_row_is_no_backup)
 {
-    kv_fixture_open(&fixture);
-    kv_fixture_put(&fixture, "/a", "6", 0);
-    kv_fixture_execute(&fixture, "UPDATE history SET text = '9'");
-    ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), -ERROR_INTERNAL);
-    kv_fixture_said(&fixture, "the copy is not sound");
-    ck_assert_uint_eq(kv_fixture_count_files(&fixture, ".backup"), 0);
+    kv_fixture_open(&kv_store);
+    kv_fixture_put("/a", "6", 0);
+    kv_fixture_execute("UPDATE history SET text = '9'");
+    ck_assert_int_eq(kv_backup(kv_store.options.path, backup, &kv_store.err), -ERROR_INTERNAL);
+    kv_fixture_said("the copy is not sound");
+    ck_assert_uint_eq(kv_fixture_count_files(".backup"), 0);
 }
 
 static void fill(void)
 {
-    const char *value = arena_printf(fixture.arena, "%0*d", VALUE, 0);
+    const char *value = arena_printf(kv_store.arena, "%0*d", VALUE, 0);
 
-    kv_fixture_open(&fixture);
+    kv_fixture_open(&kv_store);
     for (int i = 0; i < KEYS; i++)
-        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/w/%d", i), value, 0);
+        kv_fixture_put(arena_printf(kv_store.arena, "/w/%d", i), value, 0);
 }
 
 static void check_backup(void)
 {
-    const char *expected = kv_fixture_list(&fixture, "/", 0);
+    const char *expected = kv_fixture_list("/", 0);
 
-    kv_fixture_close(&fixture);
-    fixture.options.path = backup;
-    kv_fixture_open(&fixture);
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), expected);
+    kv_fixture_close(&kv_store);
+    kv_store.options.path = backup;
+    kv_fixture_open(&kv_store);
+    ck_assert_str_eq(kv_fixture_list("/", 0), expected);
 }
 
 struct attempt {
@@ -159,7 +153,7 @@ static void *back_up(void *ctx)
     struct attempt *attempt = ctx;
 
     (void)pthread_barrier_wait(attempt->barrier);
-    attempt->r = kv_backup(fixture.options.path, backup, &attempt->err);
+    attempt->r = kv_backup(kv_store.options.path, backup, &attempt->err);
     return NULL;
 }
 
@@ -171,7 +165,7 @@ TEST_TIMES(of_several_backups_at_once_one_gets_the_name, 2)
 
     fill();
     if (_i) /* nobody has it open: each of them tries to */
-        kv_fixture_close(&fixture);
+        kv_fixture_close(&kv_store);
     ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, AT_ONCE), 0);
     for (size_t i = 0; i < AT_ONCE; i++) {
         attempts[i] = (struct attempt){ .barrier = &barrier };
@@ -184,13 +178,13 @@ TEST_TIMES(of_several_backups_at_once_one_gets_the_name, 2)
             continue;
         ck_assert_msg(attempts[i].r == -ERROR_EXISTS, "%s", attempts[i].err.message);
         ck_assert_str_eq(attempts[i].err.message,
-                         arena_printf(fixture.arena, "backup '%s' exists already", backup));
+                         arena_printf(kv_store.arena, "backup '%s' exists already", backup));
     }
     (void)pthread_barrier_destroy(&barrier);
     ck_assert_uint_eq(made, 1);
-    ck_assert_uint_eq(kv_fixture_count_files(&fixture, ".backup"), 1);
+    ck_assert_uint_eq(kv_fixture_count_files(".backup"), 1);
     if (_i)
-        kv_fixture_open(&fixture);
+        kv_fixture_open(&kv_store);
     check_backup();
 }
 
@@ -202,14 +196,14 @@ TEST(what_a_killed_backup_has_left_disturbs_nobody)
 {
     fill();
     for (size_t i = 0; i < ARRAY_LEN(LEFT); i++)
-        kv_fixture_write_file(kv_fixture_file(&fixture, LEFT[i]), "half", 4);
-    ck_assert_msg(kv_backup(fixture.options.path, backup, &fixture.err) == 0, "%s",
-                  fixture.err.message);
-    ck_assert_uint_eq(kv_fixture_count_files(&fixture, ".backup"), 1 + ARRAY_LEN(LEFT));
+        kv_fixture_write_file(kv_fixture_file(LEFT[i]), "half", 4);
+    ck_assert_msg(kv_backup(kv_store.options.path, backup, &kv_store.err) == 0, "%s",
+                  kv_store.err.message);
+    ck_assert_uint_eq(kv_fixture_count_files(".backup"), 1 + ARRAY_LEN(LEFT));
     for (size_t i = 0; i < ARRAY_LEN(LEFT); i++) {
         struct stat status;
 
-        ck_assert_int_eq(stat(kv_fixture_file(&fixture, LEFT[i]), &status), 0);
+        ck_assert_int_eq(stat(kv_fixture_file(LEFT[i]), &status), 0);
         ck_assert_int_eq(status.st_size, 4); /* it may be another's that is under way */
     }
     check_backup();
@@ -218,18 +212,18 @@ TEST(what_a_killed_backup_has_left_disturbs_nobody)
 /* A name that leads nowhere is one, too. */
 TEST(nothing_that_has_the_name_is_replaced)
 {
-    kv_fixture_open(&fixture);
+    kv_fixture_open(&kv_store);
     ck_assert_int_eq(symlink("/nowhere/else", backup), 0);
-    ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), -ERROR_EXISTS);
-    ck_assert_uint_eq(kv_fixture_count_files(&fixture, ".backup"), 1);
+    ck_assert_int_eq(kv_backup(kv_store.options.path, backup, &kv_store.err), -ERROR_EXISTS);
+    ck_assert_uint_eq(kv_fixture_count_files(".backup"), 1);
 }
 
 TEST(a_backup_that_cannot_be_written_says_where)
 {
-    kv_fixture_open(&fixture);
-    ck_assert_int_eq(kv_backup(fixture.options.path, "/nowhere/backup", &fixture.err),
+    kv_fixture_open(&kv_store);
+    ck_assert_int_eq(kv_backup(kv_store.options.path, "/nowhere/backup", &kv_store.err),
                      -ERROR_UNAVAILABLE);
-    ck_assert_str_eq(fixture.err.message,
+    ck_assert_str_eq(kv_store.err.message,
                      "a file beside '/nowhere/backup': No such file or directory");
 }
 
@@ -247,7 +241,7 @@ static void *write_on(void *ctx)
         CLEANUP(arena_destroyp) struct arena *own = arena_create();
         const char *key = arena_printf(own, "/w/%d", (int)random_below(&state, KEYS));
 
-        if (kv_put(fixture.kv, key, value, VALUE, KV_ANY, NULL, &err) < 0)
+        if (kv_put(kv_store.kv, key, value, VALUE, KV_ANY, NULL, &err) < 0)
             abort();
         atomic_fetch_add(&written, 1);
     }
@@ -289,7 +283,7 @@ static void *back_up_once(void *path)
 {
     struct error err;
 
-    ck_assert_msg(kv_backup(fixture.options.path, path, &err) == 0, "%s", err.message);
+    ck_assert_msg(kv_backup(kv_store.options.path, path, &err) == 0, "%s", err.message);
     return NULL;
 }
 
@@ -300,7 +294,7 @@ TEST(backups_end_while_eight_write_and_are_whole_once_they_have_a_name)
     fill();
     start_writers();
     for (int i = 0, went_on = 0; went_on < 3; i++) {
-        char *path = arena_printf(fixture.arena, "%s.%d", fixture.options.path, i);
+        char *path = arena_printf(kv_store.arena, "%s.%d", kv_store.options.path, i);
         int before = atomic_load(&written);
         pthread_t thread;
 
@@ -320,33 +314,33 @@ TEST(backups_end_while_eight_write_and_are_whole_once_they_have_a_name)
 /* Of a store in which a key was changed and one was deleted. */
 static uint64_t begin_with_backup(void)
 {
-    kv_fixture_open(&fixture);
-    kv_fixture_put(&fixture, "/a", "1", 0);
-    kv_fixture_put(&fixture, "/b", "1", 0);
-    kv_fixture_put(&fixture, "/a", "2", KV_ANY);
-    kv_fixture_delete(&fixture, "/b", KV_ANY);
-    ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), 0);
-    return kv_revision(fixture.kv);
+    kv_fixture_open(&kv_store);
+    kv_fixture_put("/a", "1", 0);
+    kv_fixture_put("/b", "1", 0);
+    kv_fixture_put("/a", "2", KV_ANY);
+    kv_fixture_delete("/b", KV_ANY);
+    ck_assert_int_eq(kv_backup(kv_store.options.path, backup, &kv_store.err), 0);
+    return kv_revision(kv_store.kv);
 }
 
 /* Writes behind the backup and returns the newest revision, which the restored store does not have. */
 static uint64_t write_what_is_lost(void)
 {
     for (int i = 0; i < LOST; i++)
-        kv_fixture_put(&fixture, "/lost", "x", KV_ANY);
-    uint64_t revision = kv_revision(fixture.kv);
-    kv_fixture_close(&fixture);
+        kv_fixture_put("/lost", "x", KV_ANY);
+    uint64_t revision = kv_revision(kv_store.kv);
+    kv_fixture_close(&kv_store);
     return revision;
 }
 
 /* As docs/explanation/standalone.md says: the file in place, the log and its index away. */
 static void put_back(void)
 {
-    struct kv_bytes copy = kv_fixture_read_file(&fixture, backup);
+    struct kv_bytes copy = kv_fixture_read_file(backup);
 
-    kv_fixture_write_file(fixture.options.path, copy.bytes, copy.len);
-    (void)unlink(kv_fixture_file(&fixture, "-wal"));
-    (void)unlink(kv_fixture_file(&fixture, "-shm"));
+    kv_fixture_write_file(kv_store.options.path, copy.bytes, copy.len);
+    (void)unlink(kv_fixture_file("-wal"));
+    (void)unlink(kv_fixture_file("-shm"));
 }
 
 TEST(revisions_go_on_above_those_that_are_lost)
@@ -356,25 +350,25 @@ TEST(revisions_go_on_above_those_that_are_lost)
 
     uint64_t backed_up = begin_with_backup(), lost = write_what_is_lost();
     put_back();
-    kv_fixture_open(&fixture);
-    uint64_t restored = kv_revision(fixture.kv);
+    kv_fixture_open(&kv_store);
+    uint64_t restored = kv_revision(kv_store.kv);
     ck_assert_uint_gt(restored, lost);
     ck_assert_uint_lt(restored, MAX_SAFE);
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), "/a=2");
+    ck_assert_str_eq(kv_fixture_list("/", 0), "/a=2");
 
     /* A client with a version from before the restore must list again. */
-    ck_assert_int_eq(kv_watch(fixture.kv, "/", lost, NULL, NULL, &watch, &fixture.err),
+    ck_assert_int_eq(kv_watch(kv_store.kv, "/", lost, NULL, NULL, &watch, &kv_store.err),
                      -ERROR_GONE);
-    ck_assert_int_eq(kv_watch(fixture.kv, "/", backed_up, NULL, NULL, &watch, &fixture.err),
+    ck_assert_int_eq(kv_watch(kv_store.kv, "/", backed_up, NULL, NULL, &watch, &kv_store.err),
                      -ERROR_GONE);
-    ck_assert_int_eq(kv_get(fixture.kv, fixture.arena, "/a", backed_up, &value, &fixture.err),
+    ck_assert_int_eq(kv_get(kv_store.kv, kv_store.arena, "/a", backed_up, &value, &kv_store.err),
                      -ERROR_GONE);
 
-    watch = kv_fixture_watch(&fixture, "/", restored);
-    ck_assert_uint_eq(kv_fixture_put(&fixture, "/b", "3", 0), restored + 1);
-    kv_fixture_put(&fixture, "/a", "3", KV_ANY);
-    ck_assert_str_eq(kv_fixture_next(&fixture, watch), "+/b=3");
-    ck_assert_str_eq(kv_fixture_next(&fixture, watch), "~/a=3(2)");
+    watch = kv_fixture_watch("/", restored);
+    ck_assert_uint_eq(kv_fixture_put("/b", "3", 0), restored + 1);
+    kv_fixture_put("/a", "3", KV_ANY);
+    ck_assert_str_eq(kv_fixture_next(watch), "+/b=3");
+    ck_assert_str_eq(kv_fixture_next(watch), "~/a=3(2)");
     kv_watch_close(watch);
 }
 
@@ -384,14 +378,14 @@ TEST(without_a_clock_they_go_up_by_a_large_step)
     static const int64_t WALL_MS[] = { 0, INT64_C(1) << 50 };
 
     uint64_t last = begin_with_backup();
-    kv_fixture_close(&fixture);
+    kv_fixture_close(&kv_store);
     for (size_t i = 0; i < ARRAY_LEN(WALL_MS); i++) {
-        atomic_store(&fixture.clock.elapsed_ms, WALL_MS[i] - FAKE_CLOCK_WALL_US / 1000);
+        atomic_store(&kv_store.clock.elapsed_ms, WALL_MS[i] - FAKE_CLOCK_WALL_US / 1000);
         put_back();
-        kv_fixture_open(&fixture);
-        ck_assert_uint_eq(kv_revision(fixture.kv), last + STEP); /* also of the restore before */
+        kv_fixture_open(&kv_store);
+        ck_assert_uint_eq(kv_revision(kv_store.kv), last + STEP); /* also of the restore before */
         last += STEP;
-        kv_fixture_close(&fixture);
+        kv_fixture_close(&kv_store);
     }
 }
 
@@ -401,11 +395,11 @@ TEST(one_that_could_not_be_restored_is_restored_later)
     (void)begin_with_backup();
     uint64_t lost = write_what_is_lost();
     put_back();
-    kv_fixture_execute(&fixture, "CREATE TRIGGER stop BEFORE UPDATE ON state"
-                                 " BEGIN SELECT RAISE(ABORT, 'stopped'); END");
-    ck_assert_int_lt(kv_open(&fixture.options, &fixture.kv, &fixture.err), 0);
-    kv_fixture_execute(&fixture, "DROP TRIGGER stop");
-    ck_assert_int_eq(kv_fixture_count_rows(&fixture), 4);
-    kv_fixture_open(&fixture);
-    ck_assert_uint_gt(kv_revision(fixture.kv), lost);
+    kv_fixture_execute("CREATE TRIGGER stop BEFORE UPDATE ON state"
+                       " BEGIN SELECT RAISE(ABORT, 'stopped'); END");
+    ck_assert_int_lt(kv_open(&kv_store.options, &kv_store.kv, &kv_store.err), 0);
+    kv_fixture_execute("DROP TRIGGER stop");
+    ck_assert_int_eq(kv_fixture_count_rows(), 4);
+    kv_fixture_open(&kv_store);
+    ck_assert_uint_gt(kv_revision(kv_store.kv), lost);
 }

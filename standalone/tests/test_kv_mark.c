@@ -12,7 +12,6 @@
 #define STEP UINT64_C(1000000000)
 #define WRITES 12
 
-static struct kv_fixture fixture;
 static const char *const SUFFIXES[] = { "", "-wal", "-lock" };
 
 /* What a process that was killed has left. */
@@ -25,49 +24,43 @@ static struct left {
 static void take_what_is_left(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++)
-        left.files[i] = kv_fixture_read_file(&fixture, kv_fixture_file(&fixture, SUFFIXES[i]));
-    left.revision = kv_revision(fixture.kv);
-    left.content = kv_fixture_list(&fixture, "/", 0);
+        left.files[i] = kv_fixture_read_file(kv_fixture_file(SUFFIXES[i]));
+    left.revision = kv_revision(kv_store.kv);
+    left.content = kv_fixture_list("/", 0);
 }
 
 static void put_back(void)
 {
-    (void)unlink(kv_fixture_file(&fixture, "-shm"));
+    (void)unlink(kv_fixture_file("-shm"));
     for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++)
-        kv_fixture_write_file(kv_fixture_file(&fixture, SUFFIXES[i]), left.files[i].bytes,
-                              left.files[i].len);
+        kv_fixture_write_file(kv_fixture_file(SUFFIXES[i]), left.files[i].bytes, left.files[i].len);
 }
 
 /* A store that was stopped once, so that the log has not all of it, and is killed then. */
 static void begin(void)
 {
-    kv_fixture_begin(&fixture);
-    kv_fixture_open(&fixture);
-    kv_fixture_put(&fixture, "/kept", "1", 0);
-    kv_fixture_close(&fixture);
-    kv_fixture_open(&fixture);
+    kv_store_begin();
+    kv_fixture_open(&kv_store);
+    kv_fixture_put("/kept", "1", 0);
+    kv_fixture_close(&kv_store);
+    kv_fixture_open(&kv_store);
     for (int i = 0; i < WRITES; i++)
-        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/%02d", i), "x", 0);
+        kv_fixture_put(arena_printf(kv_store.arena, "/%02d", i), "x", 0);
     take_what_is_left();
-    kv_fixture_close(&fixture);
+    kv_fixture_close(&kv_store);
     put_back();
 }
 
-static void end(void)
-{
-    kv_fixture_end(&fixture);
-}
-
-TEST_GROUP("mark", begin, end);
+TEST_GROUP("mark", begin, kv_store_end);
 
 static int try_open(void)
 {
-    return kv_open(&fixture.options, &fixture.kv, &fixture.err);
+    return kv_open(&kv_store.options, &kv_store.kv, &kv_store.err);
 }
 
 static const char *log_path(void)
 {
-    return kv_fixture_file(&fixture, "-wal");
+    return kv_fixture_file("-wal");
 }
 
 static void damage_log(size_t at)
@@ -102,10 +95,10 @@ static void lose(const struct loss *loss)
 
 TEST(what_a_killed_process_has_left_is_whole)
 {
-    kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_revision(fixture.kv), left.revision);
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
-    ck_assert_uint_eq(kv_fixture_put(&fixture, "/more", "x", 0), left.revision + 1);
+    kv_fixture_open(&kv_store);
+    ck_assert_uint_eq(kv_revision(kv_store.kv), left.revision);
+    ck_assert_str_eq(kv_fixture_list("/", 0), left.content);
+    ck_assert_uint_eq(kv_fixture_put("/more", "x", 0), left.revision + 1);
 }
 
 TEST_EACH(a_log_that_has_lost_writes_is_refused_and_left, LOSSES)
@@ -113,18 +106,16 @@ TEST_EACH(a_log_that_has_lost_writes_is_refused_and_left, LOSSES)
     lose(&LOSSES[_i]);
     struct kv_bytes before = { 0 };
     if (access(log_path(), F_OK) == 0)
-        before = kv_fixture_read_file(&fixture, log_path());
+        before = kv_fixture_read_file(log_path());
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(try_open(), -ERROR_INVALID);
-        kv_fixture_said(&fixture, arena_printf(fixture.arena, "store '%s' has lost writes",
-                                               fixture.options.path));
-        kv_fixture_said(&fixture,
-                        arena_printf(fixture.arena, "%d was acknowledged", (int)left.revision));
-        kv_fixture_said(&fixture, "'store.db-wal' is damaged or gone");
         kv_fixture_said(
-            &fixture,
+            arena_printf(kv_store.arena, "store '%s' has lost writes", kv_store.options.path));
+        kv_fixture_said(arena_printf(kv_store.arena, "%d was acknowledged", (int)left.revision));
+        kv_fixture_said("'store.db-wal' is damaged or gone");
+        kv_fixture_said(
             "Restore a backup, or run 'propeller-standalone serve' without --strict-store");
-        struct kv_bytes after = kv_fixture_read_file(&fixture, log_path());
+        struct kv_bytes after = kv_fixture_read_file(log_path());
         ck_assert_uint_eq(after.len, before.len);
         if (before.len)
             ck_assert_mem_eq(after.bytes, before.bytes, before.len);
@@ -136,47 +127,47 @@ TEST_EACH(a_store_that_lost_writes_goes_on_above_them_and_says_so, LOSSES)
     struct kv_watch *watch = NULL;
     const char *said;
 
-    fixture.options.goes_on = true;
+    kv_store.options.goes_on = true;
     lose(&LOSSES[_i]);
     capture_start(2);
-    kv_fixture_open(&fixture);
-    said = capture_text(fixture.arena);
+    kv_fixture_open(&kv_store);
+    said = capture_text(kv_store.arena);
     capture_stop();
     ck_assert_ptr_nonnull(strstr(said, "\"level\":\"error\""));
     ck_assert_ptr_nonnull(strstr(said, "the store has lost writes that were acknowledged"));
     ck_assert_ptr_nonnull(
-        strstr(said, arena_printf(fixture.arena, "\"acknowledged\":\"%d\"", (int)left.revision)));
-    ck_assert_uint_eq(kv_loss(fixture.kv).noted, left.revision);
-    ck_assert_uint_gt(kv_loss(fixture.kv).found, 0);
-    ck_assert_uint_lt(kv_loss(fixture.kv).found, left.revision);
+        strstr(said, arena_printf(kv_store.arena, "\"acknowledged\":\"%d\"", (int)left.revision)));
+    ck_assert_uint_eq(kv_loss(kv_store.kv).noted, left.revision);
+    ck_assert_uint_gt(kv_loss(kv_store.kv).found, 0);
+    ck_assert_uint_lt(kv_loss(kv_store.kv).found, left.revision);
 
-    uint64_t revision = kv_revision(fixture.kv);
+    uint64_t revision = kv_revision(kv_store.kv);
 
     ck_assert_uint_ge(revision, left.revision + STEP);
-    ck_assert_str_eq(kv_fixture_get(&fixture, "/kept", 0), "1");
-    ck_assert_int_eq(kv_watch(fixture.kv, "/", left.revision, NULL, NULL, &watch, &fixture.err),
+    ck_assert_str_eq(kv_fixture_get("/kept", 0), "1");
+    ck_assert_int_eq(kv_watch(kv_store.kv, "/", left.revision, NULL, NULL, &watch, &kv_store.err),
                      -ERROR_GONE);
-    ck_assert_uint_eq(kv_fixture_put(&fixture, "/more", "x", 0), revision + 1);
-    kv_fixture_close(&fixture);
-    fixture.options.goes_on = false; /* nothing is lost any more */
-    kv_fixture_open(&fixture);
-    ck_assert_uint_eq(kv_revision(fixture.kv), revision + 1);
-    ck_assert_uint_eq(kv_loss(fixture.kv).found, 0);
+    ck_assert_uint_eq(kv_fixture_put("/more", "x", 0), revision + 1);
+    kv_fixture_close(&kv_store);
+    kv_store.options.goes_on = false; /* nothing is lost any more */
+    kv_fixture_open(&kv_store);
+    ck_assert_uint_eq(kv_revision(kv_store.kv), revision + 1);
+    ck_assert_uint_eq(kv_loss(kv_store.kv).found, 0);
 }
 
 TEST(a_damaged_store_is_refused_also_by_who_goes_on)
 {
-    fixture.options.goes_on = true;
+    kv_store.options.goes_on = true;
     cut_log(0);
-    kv_fixture_write_file(fixture.options.path, "", 0);
+    kv_fixture_write_file(kv_store.options.path, "", 0);
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
-    kv_fixture_said(&fixture, "has lost its content");
+    kv_fixture_said("has lost its content");
     put_back();
-    kv_fixture_open(&fixture);
-    kv_fixture_close(&fixture); /* the file has all of the log */
-    kv_fixture_execute(&fixture, "UPDATE history SET text = text || ' '");
+    kv_fixture_open(&kv_store);
+    kv_fixture_close(&kv_store); /* the file has all of the log */
+    kv_fixture_execute("UPDATE history SET text = text || ' '");
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
-    kv_fixture_said(&fixture, "cannot be used and was left as it is");
+    kv_fixture_said("cannot be used and was left as it is");
 }
 
 /* Nothing is lost in silence, wherever the log ends or a byte of it has changed. */
@@ -191,22 +182,22 @@ TEST_TIMES(every_part_of_the_log_counts, 2)
         else
             cut_log(at);
         int r = try_open();
-        ck_assert_msg(r == 0 || r == -ERROR_INVALID, "%s", fixture.err.message);
+        ck_assert_msg(r == 0 || r == -ERROR_INVALID, "%s", kv_store.err.message);
         refused += r < 0;
         whole += r == 0;
         if (r < 0)
             continue;
-        ck_assert_uint_eq(kv_revision(fixture.kv), left.revision);
-        ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
-        kv_fixture_close(&fixture);
+        ck_assert_uint_eq(kv_revision(kv_store.kv), left.revision);
+        ck_assert_str_eq(kv_fixture_list("/", 0), left.content);
+        kv_fixture_close(&kv_store);
     }
     ck_assert_uint_gt(refused, whole);
 }
 
 TEST_TIMES(a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 2)
 {
-    const char *lock = kv_fixture_file(&fixture, "-lock");
-    struct kv_bytes text = kv_fixture_read_file(&fixture, lock);
+    const char *lock = kv_fixture_file("-lock");
+    struct kv_bytes text = kv_fixture_read_file(lock);
     size_t damaged = 0;
 
     for (size_t at = 0; at <= text.len; at++) {
@@ -219,38 +210,38 @@ TEST_TIMES(a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 2)
             text.bytes[at] ^= 1;
         }
         capture_start(2);
-        kv_fixture_open(&fixture);
-        const char *said = capture_text(fixture.arena);
+        kv_fixture_open(&kv_store);
+        const char *said = capture_text(kv_store.arena);
         capture_stop();
-        uint64_t revision = kv_revision(fixture.kv);
+        uint64_t revision = kv_revision(kv_store.kv);
         if (revision != left.revision) {
             ck_assert_uint_ge(revision, left.revision + STEP);
             ck_assert_ptr_nonnull(strstr(said, "go on above all that it can have given"));
             damaged++;
         }
-        ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
-        kv_fixture_close(&fixture);
-        kv_fixture_open(&fixture); /* it is written anew */
-        ck_assert_uint_eq(kv_revision(fixture.kv), revision);
-        kv_fixture_close(&fixture);
+        ck_assert_str_eq(kv_fixture_list("/", 0), left.content);
+        kv_fixture_close(&kv_store);
+        kv_fixture_open(&kv_store); /* it is written anew */
+        ck_assert_uint_eq(kv_revision(kv_store.kv), revision);
+        kv_fixture_close(&kv_store);
     }
     ck_assert_uint_ge(damaged, text.len - 1); /* all of them but one that is whole */
 }
 
 TEST(a_backup_with_the_log_of_before_is_refused_and_told_about_the_log)
 {
-    const char *backup = kv_fixture_file(&fixture, ".backup");
+    const char *backup = kv_fixture_file(".backup");
 
-    kv_fixture_open(&fixture);
-    ck_assert_int_eq(kv_backup(fixture.options.path, backup, &fixture.err), 0);
-    kv_fixture_close(&fixture);
-    struct kv_bytes file = kv_fixture_read_file(&fixture, backup);
+    kv_fixture_open(&kv_store);
+    ck_assert_int_eq(kv_backup(kv_store.options.path, backup, &kv_store.err), 0);
+    kv_fixture_close(&kv_store);
+    struct kv_bytes file = kv_fixture_read_file(backup);
     put_back();
-    kv_fixture_write_file(fixture.options.path, file.bytes, file.len);
+    kv_fixture_write_file(kv_store.options.path, file.bytes, file.len);
     ck_assert_int_eq(try_open(), -ERROR_INVALID);
-    kv_fixture_said(&fixture, "restore a backup and remove 'store.db-wal', the log of before");
+    kv_fixture_said("restore a backup and remove 'store.db-wal', the log of before");
     ck_assert_int_eq(unlink(log_path()), 0);
-    kv_fixture_open(&fixture);
-    ck_assert_uint_gt(kv_revision(fixture.kv), left.revision);
-    ck_assert_str_eq(kv_fixture_list(&fixture, "/", 0), left.content);
+    kv_fixture_open(&kv_store);
+    ck_assert_uint_gt(kv_revision(kv_store.kv), left.revision);
+    ck_assert_str_eq(kv_fixture_list("/", 0), left.content);
 }

@@ -11,19 +11,7 @@
 static const char *const KEYS[] = { "/a/1", "/a/2", "/a/3", "/a/4", "/b/1", "/b/2", "/b/3", "/c" };
 static const char *const PREFIXES[] = { "/", "/a/", "/b/", "/c", "/a/3", "" };
 
-static struct kv_fixture fixture;
-
-static void begin(void)
-{
-    kv_fixture_begin(&fixture);
-}
-
-static void end(void)
-{
-    kv_fixture_end(&fixture);
-}
-
-TEST_GROUP("model", begin, end);
+TEST_GROUP("model", kv_store_begin, kv_store_end);
 
 /* --- the model --- */
 
@@ -180,11 +168,11 @@ static void play_write(struct player *player)
     int r;
 
     if (pick(player, 3)) {
-        text = arena_printf(fixture.arena, "%0*u", 1 + (int)pick(player, 200),
+        text = arena_printf(kv_store.arena, "%0*u", 1 + (int)pick(player, 200),
                             (unsigned)pick(player, 1000000));
-        r = kv_put(fixture.kv, key, text, strlen(text), expected, &revision, &fixture.err);
+        r = kv_put(kv_store.kv, key, text, strlen(text), expected, &revision, &kv_store.err);
     } else {
-        r = kv_delete(fixture.kv, key, expected, &revision, &fixture.err);
+        r = kv_delete(kv_store.kv, key, expected, &revision, &kv_store.err);
     }
     ck_assert_int_eq(r, expected_outcome(expected, present, text != NULL));
     if (r < 0)
@@ -199,12 +187,12 @@ static void play_read(struct player *player)
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     const char *key = KEYS[pick(player, ARRAY_LEN(KEYS))];
     uint64_t revision = 1 + pick(player, player->model->head);
-    uint64_t compacted = kv_compacted(fixture.kv);
+    uint64_t compacted = kv_compacted(kv_store.kv);
     struct kv_value value;
-    int r = kv_get(fixture.kv, arena, key, revision, &value, &fixture.err);
+    int r = kv_get(kv_store.kv, arena, key, revision, &value, &kv_store.err);
 
     if (r == -ERROR_GONE) {
-        ck_assert_uint_lt(revision, kv_compacted(fixture.kv));
+        ck_assert_uint_lt(revision, kv_compacted(kv_store.kv));
         return;
     }
     ck_assert_uint_ge(revision, compacted);
@@ -219,7 +207,7 @@ static void play_list(struct player *player)
     uint64_t head = player->model->head;
     uint64_t revision = head - (head > 20 ? pick(player, 20) : 0);
 
-    model_check_list(player->model, fixture.kv, PREFIXES[pick(player, ARRAY_LEN(PREFIXES))],
+    model_check_list(player->model, kv_store.kv, PREFIXES[pick(player, ARRAY_LEN(PREFIXES))],
                      revision);
 }
 
@@ -231,10 +219,10 @@ static void play_open(struct player *player)
 
     kv_watch_close(followed->watch);
     *followed = (struct followed){ .prefix = prefix, .cursor = after };
-    int r = kv_watch(fixture.kv, prefix, after, NULL, NULL, &followed->watch, &fixture.err);
+    int r = kv_watch(kv_store.kv, prefix, after, NULL, NULL, &followed->watch, &kv_store.err);
     if (r < 0) {
         ck_assert_int_eq(r, -ERROR_GONE);
-        ck_assert_uint_lt(after, kv_compacted(fixture.kv));
+        ck_assert_uint_lt(after, kv_compacted(kv_store.kv));
     }
 }
 
@@ -247,9 +235,9 @@ static void play_watch(struct player *player)
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
         uint64_t next = model_next(player->model, followed->prefix, followed->cursor);
         struct kv_event event;
-        int r = kv_watch_next(followed->watch, arena, &event, &fixture.err);
+        int r = kv_watch_next(followed->watch, arena, &event, &kv_store.err);
         if (r == -ERROR_GONE) {
-            ck_assert_uint_lt(followed->cursor, kv_compacted(fixture.kv));
+            ck_assert_uint_lt(followed->cursor, kv_compacted(kv_store.kv));
             kv_watch_close(followed->watch);
             followed->watch = NULL;
             return;
@@ -271,17 +259,17 @@ static void reopen(struct player *player)
         kv_watch_close(player->followed[i].watch);
         player->followed[i].watch = NULL;
     }
-    kv_fixture_close(&fixture);
-    kv_fixture_open(&fixture);
+    kv_fixture_close(&kv_store);
+    kv_fixture_open(&kv_store);
 }
 
 TEST_TIMES(the_store_agrees_with_a_model_through_random_operations, 6)
 {
-    struct player player = { .model = model_create(fixture.arena, STEPS),
+    struct player player = { .model = model_create(kv_store.arena, STEPS),
                              .random = 0x9e3779b97f4a7c15u + (uint64_t)_i };
 
-    fixture.options.history_revisions = _i % 2 ? 60 : 0;
-    kv_fixture_open(&fixture);
+    kv_store.options.history_revisions = _i % 2 ? 60 : 0;
+    kv_fixture_open(&kv_store);
     for (int step = 0; step < STEPS; step++) {
         switch (pick(&player, 8)) {
         case 0:
@@ -303,7 +291,7 @@ TEST_TIMES(the_store_agrees_with_a_model_through_random_operations, 6)
             play_write(&player);
         }
     }
-    ck_assert_uint_eq(kv_revision(fixture.kv), player.model->head);
+    ck_assert_uint_eq(kv_revision(kv_store.kv), player.model->head);
     for (size_t i = 0; i < WATCHES; i++)
         kv_watch_close(player.followed[i].watch);
 }
@@ -337,22 +325,22 @@ static void *write_some(void *ctx)
         struct kv_value value = { 0 };
         struct written *written = &self->written[n];
         struct error err;
-        int r = kv_get(fixture.kv, self->arena, key, 0, &value, &err);
+        int r = kv_get(kv_store.kv, self->arena, key, 0, &value, &err);
         ck_assert(r == 0 || r == -ERROR_NOT_FOUND);
         *written = (struct written){ .key = key };
         if (r == 0 && random_below(&self->random, 3) == 0) {
-            r = kv_delete(fixture.kv, key, value.revision, &written->revision, &err);
+            r = kv_delete(kv_store.kv, key, value.revision, &written->revision, &err);
         } else {
             written->text = arena_printf(self->arena, "%p %zu", ctx, n);
-            r = kv_put(fixture.kv, key, written->text, strlen(written->text), value.revision,
+            r = kv_put(kv_store.kv, key, written->text, strlen(written->text), value.revision,
                        &written->revision, &err);
         }
         ck_assert_msg(r == 0 || r == -ERROR_CONFLICT || r == -ERROR_EXISTS || r == -ERROR_NOT_FOUND,
                       "%s", err.message);
         if (r < 0)
             continue;
-        ck_assert_uint_ge(kv_revision(fixture.kv), written->revision);
-        ck_assert_int_eq(kv_get(fixture.kv, self->arena, key, written->revision, &value, &err),
+        ck_assert_uint_ge(kv_revision(kv_store.kv), written->revision);
+        ck_assert_int_eq(kv_get(kv_store.kv, self->arena, key, written->revision, &value, &err),
                          written->text ? 0 : -ERROR_NOT_FOUND);
         n++;
     }
@@ -374,7 +362,7 @@ static atomic_bool all_written;
 static void *follow(void *ctx)
 {
     struct follower *self = ctx;
-    struct kv_watch *watch = kv_fixture_watch(&fixture, self->prefix, self->after);
+    struct kv_watch *watch = kv_fixture_watch(self->prefix, self->after);
     struct error err;
 
     for (;;) {
@@ -387,7 +375,7 @@ static void *follow(void *ctx)
         if (r == 0 || self->len % 50 == 0)
             (void)sched_yield();
     }
-    ck_assert_uint_eq(kv_watch_progress(watch), kv_revision(fixture.kv));
+    ck_assert_uint_eq(kv_watch_progress(watch), kv_revision(kv_store.kv));
     kv_watch_close(watch);
     return NULL;
 }
@@ -408,9 +396,9 @@ TEST_TIMES(writers_at_once_make_one_history_that_watches_and_reads_agree_on, 4)
 {
     static struct writer writers[WRITERS];
     static struct follower followers[FOLLOWERS];
-    struct model *model = model_create(fixture.arena, WRITERS * WRITES);
+    struct model *model = model_create(kv_store.arena, WRITERS * WRITES);
 
-    kv_fixture_open(&fixture);
+    kv_fixture_open(&kv_store);
     for (size_t i = 0; i < FOLLOWERS; i++) {
         followers[i] =
             (struct follower){ .arena = arena_create(), .prefix = PREFIXES[i], .after = 1 + i };
@@ -430,7 +418,7 @@ TEST_TIMES(writers_at_once_make_one_history_that_watches_and_reads_agree_on, 4)
         }
     }
     ck_assert_uint_eq(model->head, WRITERS * WRITES + 1); /* none is missing */
-    ck_assert_uint_eq(kv_revision(fixture.kv), model->head);
+    ck_assert_uint_eq(kv_revision(kv_store.kv), model->head);
     atomic_store(&all_written, true);
     for (size_t i = 0; i < FOLLOWERS; i++) {
         pthread_join(followers[i].thread, NULL);
@@ -438,7 +426,7 @@ TEST_TIMES(writers_at_once_make_one_history_that_watches_and_reads_agree_on, 4)
         arena_destroy(followers[i].arena);
     }
     for (uint64_t revision = 1; revision <= model->head; revision += 13)
-        model_check_list(model, fixture.kv, "/", revision);
+        model_check_list(model, kv_store.kv, "/", revision);
     for (size_t i = 0; i < WRITERS; i++)
         arena_destroy(writers[i].arena);
 }

@@ -19,8 +19,6 @@
 /* About so many writes and syncs lie between two of them. */
 #define EVERY 20
 
-static struct kv_fixture fixture;
-
 /* --- numbered writes --- */
 
 /* Writes of a key are numbered. After a crash the last acknowledged one must be there, or one that was begun after it,
@@ -137,17 +135,17 @@ static struct scene scene;
 
 static void begin(void)
 {
-    kv_fixture_begin(&fixture);
+    kv_store_begin();
     fault_vfs_install();
-    fixture.options.vfs = "fault";
+    kv_store.options.vfs = "fault";
     (void)pthread_mutex_init(&scene.lock, NULL);
-    scene.folder = temp_dir(fixture.arena);
+    scene.folder = temp_dir(kv_store.arena);
 }
 
 static void end(void)
 {
     fault_vfs_set_hook(NULL, NULL);
-    kv_fixture_end(&fixture);
+    kv_store_end();
 }
 
 TEST_GROUP("power", begin, end);
@@ -163,9 +161,9 @@ static void copy_known(struct known *ret)
  * with nothing, so the disk may have all of it. */
 static void keep_mark(const char *to_path)
 {
-    struct kv_bytes mark = kv_fixture_read_file(&fixture, kv_fixture_file(&fixture, "-lock"));
+    struct kv_bytes mark = kv_fixture_read_file(kv_fixture_file("-lock"));
 
-    kv_fixture_write_file(arena_printf(fixture.arena, "%s-lock", to_path), mark.bytes, mark.len);
+    kv_fixture_write_file(arena_printf(kv_store.arena, "%s-lock", to_path), mark.bytes, mark.len);
 }
 
 /* On the store's writing thread, which acknowledges nothing meanwhile. */
@@ -178,7 +176,7 @@ static void lose_power_sometimes(void *ctx)
         return;
     struct loss *loss = &scene.losses[scene.len++];
     copy_known(loss->known);
-    fault_vfs_lose_power(fixture.options.path, loss->path, &scene.random);
+    fault_vfs_lose_power(kv_store.options.path, loss->path, &scene.random);
     keep_mark(loss->path);
     copy_known(later);
     for (size_t i = 0; i < WRITERS; i++)
@@ -195,7 +193,7 @@ static void *write_some(void *ctx)
         (void)pthread_mutex_lock(&scene.lock);
         scene.known[key].asked = n;
         (void)pthread_mutex_unlock(&scene.lock);
-        int r = write_one(fixture.kv, key, n, &revision, &err);
+        int r = write_one(kv_store.kv, key, n, &revision, &err);
         ck_assert_msg(r == 0, "%s", err.message);
         (void)pthread_mutex_lock(&scene.lock);
         scene.known[key].n = n;
@@ -227,15 +225,15 @@ TEST_TIMES(nothing_acknowledged_is_lost_with_the_power, power_count(1, 3, 20))
 
     scene.random = 99 + (uint64_t)_i;
     for (size_t i = 0; i < LOSSES; i++)
-        scene.losses[i].path = arena_printf(fixture.arena, "%s/%zu.db", scene.folder, i);
-    fixture.options.history_revisions = 200;
+        scene.losses[i].path = arena_printf(kv_store.arena, "%s/%zu.db", scene.folder, i);
+    kv_store.options.history_revisions = 200;
     fault_vfs_set_hook(lose_power_sometimes, NULL);
-    kv_fixture_open(&fixture);
+    kv_fixture_open(&kv_store);
     for (size_t i = 0; i < WRITERS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, write_some, &scene.known[i]), 0);
     for (size_t i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);
-    kv_fixture_close(&fixture);
+    kv_fixture_close(&kv_store);
     fault_vfs_set_hook(NULL, NULL);
     ck_assert_uint_gt(scene.len, LOSSES / 4);
     for (size_t i = 0; i < scene.len; i++)

@@ -23,26 +23,20 @@
 #define READERS 3
 #define GROUPS 1500
 
-static struct kv_fixture fixture;
 static char text[TEXT + 1], large[10 * TEXT + 1];
 static atomic_bool over;
 
 static void begin(void)
 {
-    kv_fixture_begin(&fixture);
+    kv_store_begin();
     fault_vfs_install();
-    fixture.options.vfs = "fault";
+    kv_store.options.vfs = "fault";
     memset(text, 'x', TEXT);
     memset(large, 'y', sizeof(large) - 1);
-    kv_fixture_open(&fixture);
+    kv_fixture_open(&kv_store);
 }
 
-static void end(void)
-{
-    kv_fixture_end(&fixture);
-}
-
-TEST_GROUP("start", begin, end);
+TEST_GROUP("start", begin, kv_store_end);
 
 static size_t size_of(const char *path)
 {
@@ -55,30 +49,29 @@ static size_t size_of(const char *path)
 static void put_many(const char *folder, size_t len)
 {
     for (size_t i = 0; i < len; i++)
-        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/%s/%05zu", folder, i * 7919 % len),
-                       text, 0);
+        kv_fixture_put(arena_printf(kv_store.arena, "/%s/%05zu", folder, i * 7919 % len), text, 0);
 }
 
 TEST(after_a_crash_it_reads_the_log_besides)
 {
-    const char *copy = kv_fixture_file(&fixture, ".crashed");
+    const char *copy = kv_fixture_file(".crashed");
     uint64_t random = 3;
 
     put_many("kept", KEYS);
-    fault_vfs_lose_power(fixture.options.path, copy, &random);
+    fault_vfs_lose_power(kv_store.options.path, copy, &random);
 
-    size_t size = size_of(copy), log = size_of(arena_printf(fixture.arena, "%s-wal", copy));
+    size_t size = size_of(copy), log = size_of(arena_printf(kv_store.arena, "%s-wal", copy));
 
-    kv_fixture_close(&fixture);
-    fixture.options.path = copy;
+    kv_fixture_close(&kv_store);
+    kv_store.options.path = copy;
 
     size_t before = fault_vfs_read();
 
-    kv_fixture_open(&fixture);
+    kv_fixture_open(&kv_store);
     ck_assert_uint_gt(log, 0);
     ck_assert_uint_le(log, LOG_MAX);
     ck_assert_uint_le(fault_vfs_read() - before, LOOKS * (size + log) + FEW);
-    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), KEYS);
+    ck_assert_uint_eq(kv_fixture_count(kv_store.kv, "/"), KEYS);
 }
 
 /* One of them always stands somewhere in the log. */
@@ -92,7 +85,7 @@ static void *read_on(void *ctx)
         struct kv_page page;
         struct error err;
 
-        ck_assert_int_eq(kv_list(fixture.kv, arena, &range, &page, &err), 0);
+        ck_assert_int_eq(kv_list(kv_store.kv, arena, &range, &page, &err), 0);
     }
     return NULL;
 }
@@ -100,14 +93,13 @@ static void *read_on(void *ctx)
 TEST(the_log_has_an_end_though_somebody_always_reads)
 {
     pthread_t threads[READERS];
-    const char *log = kv_fixture_file(&fixture, "-wal");
+    const char *log = kv_fixture_file("-wal");
 
     put_many("read", KEYS / 5);
     for (size_t i = 0; i < READERS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, read_on, NULL), 0);
     for (size_t i = 0; i < GROUPS; i++)
-        kv_fixture_put(&fixture, arena_printf(fixture.arena, "/written/%zu", i % 10), large,
-                       KV_ANY);
+        kv_fixture_put(arena_printf(kv_store.arena, "/written/%zu", i % 10), large, KV_ANY);
     atomic_store(&over, true);
     for (size_t i = 0; i < READERS; i++)
         pthread_join(threads[i], NULL);

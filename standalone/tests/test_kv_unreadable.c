@@ -16,7 +16,6 @@
 #define EVENT ((size_t)10000)
 #define PATIENCE_MS 60000
 
-static struct kv_fixture fixture;
 static char large[LARGE + 1];
 static atomic_int answered; /* reads that are, until they fail */
 static atomic_int failed;
@@ -44,43 +43,44 @@ static void end_failing(void)
 
 static void begin(void)
 {
-    kv_fixture_begin(&fixture);
+    kv_store_begin();
     fault_vfs_install();
-    fixture.options.vfs = "fault";
+    kv_store.options.vfs = "fault";
     memset(large, 'x', LARGE);
-    kv_fixture_open(&fixture);
+    kv_fixture_open(&kv_store);
 }
 
 static void end(void)
 {
     end_failing();
-    kv_fixture_end(&fixture);
+    kv_store_end();
 }
 
 TEST_GROUP("all", begin, end);
 
 static const char *name_of(int i)
 {
-    return arena_printf(fixture.arena, "/large/%03d", i);
+    return arena_printf(kv_store.arena, "/large/%03d", i);
 }
 
 /* Of what there is the writing thread has the newer half in memory. */
 static void fill(void)
 {
     for (int i = 0; i < MANY; i++)
-        kv_fixture_put(&fixture, name_of(i), large, 0);
+        kv_fixture_put(name_of(i), large, 0);
 }
 
 /* Connections that read have nothing in memory when somebody has written. */
 static void forget_pages(void)
 {
-    kv_fixture_put(&fixture, "/tick", "", KV_ANY);
+    kv_fixture_put("/tick", "", KV_ANY);
 }
 
 static void expect_failure(int r)
 {
-    ck_assert_msg(r == -ERROR_UNAVAILABLE, "%d: %s", r, fixture.err.message);
-    ck_assert_msg(strstr(fixture.err.message, "disk I/O error") != NULL, "%s", fixture.err.message);
+    ck_assert_msg(r == -ERROR_UNAVAILABLE, "%d: %s", r, kv_store.err.message);
+    ck_assert_msg(strstr(kv_store.err.message, "disk I/O error") != NULL, "%s",
+                  kv_store.err.message);
 }
 
 /* --- watches ---------------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static void take_all(struct kv_watch *watch)
     int count = 0;
 
     while (count < EVENTS) {
-        int r = kv_watch_next(watch, fixture.arena, &event, &fixture.err);
+        int r = kv_watch_next(watch, kv_store.arena, &event, &kv_store.err);
 
         if (r > 0) {
             ck_assert_str_eq(event.value.key, "/event");
@@ -103,7 +103,7 @@ static void take_all(struct kv_watch *watch)
         expect_failure(r);
         end_failing();
     }
-    ck_assert_str_eq(kv_fixture_next(&fixture, watch), ".");
+    ck_assert_str_eq(kv_fixture_next(watch), ".");
 }
 
 TEST(a_watch_whose_read_fails_goes_on_where_it_was)
@@ -111,11 +111,11 @@ TEST(a_watch_whose_read_fails_goes_on_where_it_was)
     int reads = 0, before;
     uint64_t revision;
 
-    revision = kv_revision(fixture.kv);
+    revision = kv_revision(kv_store.kv);
     for (int i = 0; i < EVENTS; i++)
-        kv_fixture_put(&fixture, "/event", large + LARGE - EVENT - i, KV_ANY);
+        kv_fixture_put("/event", large + LARGE - EVENT - i, KV_ANY);
     do {
-        struct kv_watch *watch = kv_fixture_watch(&fixture, "/event", revision);
+        struct kv_watch *watch = kv_fixture_watch("/event", revision);
 
         before = atomic_load(&failed);
         forget_pages();
@@ -141,21 +141,21 @@ static void await_failure(int since)
 
 TEST(a_history_that_cannot_be_read_is_compacted_later)
 {
-    kv_fixture_close(&fixture);
-    fixture.options.history_revisions =
+    kv_fixture_close(&kv_store);
+    kv_store.options.history_revisions =
         MANY - 10; /* and an eighth more, until it is worth a transaction */
-    kv_fixture_open(&fixture);
+    kv_fixture_open(&kv_store);
     fill();
-    (void)kv_fixture_put(&fixture, name_of(0), "new", KV_ANY);
+    (void)kv_fixture_put(name_of(0), "new", KV_ANY);
     begin_failing(0);
-    (void)kv_fixture_put(&fixture, "/last", "", 0); /* it looks then */
+    (void)kv_fixture_put("/last", "", 0); /* it looks then */
     await_failure(0);
-    ck_assert_uint_eq(kv_compacted(fixture.kv), 1);
+    ck_assert_uint_eq(kv_compacted(kv_store.kv), 1);
     end_failing();
-    uint64_t head = kv_fixture_put(&fixture, "/last", "", KV_ANY);
-    kv_fixture_await_compacted(&fixture, head - (MANY - 10));
-    ck_assert_str_eq(kv_fixture_get(&fixture, name_of(0), 0), "new");
-    ck_assert_str_eq(kv_fixture_get(&fixture, name_of(1), 0), large);
+    uint64_t head = kv_fixture_put("/last", "", KV_ANY);
+    kv_fixture_await_compacted(head - (MANY - 10));
+    ck_assert_str_eq(kv_fixture_get(name_of(0), 0), "new");
+    ck_assert_str_eq(kv_fixture_get(name_of(1), 0), large);
 }
 
 /* _i: the log is still there, since it could not be read when the store was closed. */
@@ -163,21 +163,21 @@ TEST_TIMES(a_file_that_cannot_be_read_is_not_called_damaged, 2)
 {
     int reads = 0, r = -1;
 
-    kv_fixture_put(&fixture, "/a", "1", 0);
-    kv_fixture_put(&fixture, "/b", large, 0);
+    kv_fixture_put("/a", "1", 0);
+    kv_fixture_put("/b", large, 0);
     if (_i)
         begin_failing(0);
-    kv_fixture_close(&fixture);
+    kv_fixture_close(&kv_store);
     for (; r < 0; reads++) {
         begin_failing(reads);
-        r = kv_open(&fixture.options, &fixture.kv, &fixture.err);
+        r = kv_open(&kv_store.options, &kv_store.kv, &kv_store.err);
         end_failing();
         if (r < 0)
             ck_assert_msg(r == -ERROR_UNAVAILABLE, "after %d reads: %s", reads,
-                          fixture.err.message);
+                          kv_store.err.message);
     }
     ck_assert_int_gt(reads, 10);
-    ck_assert_uint_eq(kv_fixture_count(fixture.kv, "/"), 2);
-    ck_assert_str_eq(kv_fixture_get(&fixture, "/b", 0), large);
-    kv_fixture_put(&fixture, "/c", "3", 0);
+    ck_assert_uint_eq(kv_fixture_count(kv_store.kv, "/"), 2);
+    ck_assert_str_eq(kv_fixture_get("/b", 0), large);
+    kv_fixture_put("/c", "3", 0);
 }

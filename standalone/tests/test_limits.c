@@ -215,7 +215,7 @@ TEST(an_object_that_is_larger_than_an_object_may_be_can_be_read_and_deleted)
     uint64_t revision;
     struct error err;
 
-    ck_assert_int_eq(kv_put(api_store.kv, KEY, text, strlen(text), 0, &revision, &err), 0);
+    ck_assert_int_eq(kv_put(kv_store.kv, KEY, text, strlen(text), 0, &revision, &err), 0);
     api_restart(NULL);
     api_collect();
     api_send("GET", TASKS "/old", "json", "", 200);

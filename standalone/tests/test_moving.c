@@ -28,26 +28,26 @@ TEST(what_the_server_and_controllers_set_is_not_exported)
         "\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"o\","
         "\"uid\":\"u\"}]",
         "{\"on\":\"0x1f\",\"text\":\"a\\nb\\n\"}");
-    ck_assert_str_eq(export_of(&api_store, &PLAIN), "---\n"
-                                                    "apiVersion: v1\n"
-                                                    "data:\n"
-                                                    "  \"on\": \"0x1f\"\n"
-                                                    "  text: |\n"
-                                                    "    a\n"
-                                                    "    b\n"
-                                                    "kind: ConfigMap\n"
-                                                    "metadata:\n"
-                                                    "  finalizers:\n"
-                                                    "  - example.com/mine\n"
-                                                    "  labels:\n"
-                                                    "    a: \"on\"\n"
-                                                    "  name: c\n"
-                                                    "  namespace: default\n");
+    ck_assert_str_eq(export_of(&kv_store, &PLAIN), "---\n"
+                                                   "apiVersion: v1\n"
+                                                   "data:\n"
+                                                   "  \"on\": \"0x1f\"\n"
+                                                   "  text: |\n"
+                                                   "    a\n"
+                                                   "    b\n"
+                                                   "kind: ConfigMap\n"
+                                                   "metadata:\n"
+                                                   "  finalizers:\n"
+                                                   "  - example.com/mine\n"
+                                                   "  labels:\n"
+                                                   "    a: \"on\"\n"
+                                                   "  name: c\n"
+                                                   "  namespace: default\n");
     ck_assert_uint_eq(exported.written, 1);
     ck_assert_uint_eq(exported.without_owners, 1);
     ck_assert_str_eq(left_out(), "0 finished, 0 children, 0 deleted, 1 of the cluster");
     make_task("t", "", "");
-    const char *task = strstr(export_of(&api_store, &PLAIN), "kind: Task\n");
+    const char *task = strstr(export_of(&kv_store, &PLAIN), "kind: Task\n");
     ck_assert_str_eq(task, "kind: Task\n"
                            "metadata:\n"
                            "  name: t\n"
@@ -76,7 +76,7 @@ TEST(namespaces_come_first_and_tasks_last)
     make_plain("/api/v1/namespaces/default/secrets", "v1", "Secret", "s");
     make_plain("/api/v1/namespaces", "v1", "Namespace", "n");
     ck_assert_str_eq(
-        names_in(export_of(&api_store, &PLAIN)),
+        names_in(export_of(&kv_store, &PLAIN)),
         "Namespace n, Secret s, ConfigMap c, Proplet p, PropellerJob j, Task a, Task b");
 }
 
@@ -96,26 +96,26 @@ TEST(children_and_what_is_the_clusters_stay_behind)
     make_plain("/api/v1/namespaces/default/serviceaccounts", "v1", "ServiceAccount", "default");
     make_plain("/apis/coordination.k8s.io/v1/namespaces/default/leases", "coordination.k8s.io/v1",
                "Lease", "l");
-    ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)), "Task stays");
+    ck_assert_str_eq(names_in(export_of(&kv_store, &PLAIN)), "Task stays");
     ck_assert_str_eq(left_out(), "0 finished, 1 children, 1 deleted, 5 of the cluster");
     (void)ask_patch("/api/v1/namespaces/default", "merge-patch+json",
                     "{\"metadata\":{\"labels\":{\"mine\":\"y\"}}}", 200);
-    ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)), "Namespace default, Task stays");
+    ck_assert_str_eq(names_in(export_of(&kv_store, &PLAIN)), "Namespace default, Task stays");
 }
 
 TEST(what_has_finished_goes_along_only_when_asked_for)
 {
     make_finished();
-    ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)),
+    ck_assert_str_eq(names_in(export_of(&kv_store, &PLAIN)),
                      "Task again, Task needs, Task nightly, Task running");
-    ck_assert_ptr_null(strstr(export_of(&api_store, &PLAIN), "\nstatus:"));
+    ck_assert_ptr_null(strstr(export_of(&kv_store, &PLAIN), "\nstatus:"));
     ck_assert_str_eq(left_out(), "3 finished, 0 children, 0 deleted, 1 of the cluster");
 
     static const char EVERYTHING[] = "PropellerJob j, Task again, Task done, Task failed, Task "
                                      "needs, Task nightly, Task running";
-    ck_assert_str_eq(names_in(export_of(&api_store, &ALL)), EVERYTHING);
-    ck_assert_ptr_null(strstr(export_of(&api_store, &ALL), "\nstatus:"));
-    const char *text = export_of(&api_store, &WITH_STATUS);
+    ck_assert_str_eq(names_in(export_of(&kv_store, &ALL)), EVERYTHING);
+    ck_assert_ptr_null(strstr(export_of(&kv_store, &ALL), "\nstatus:"));
+    const char *text = export_of(&kv_store, &WITH_STATUS);
     ck_assert_str_eq(names_in(text), EVERYTHING);
     ck_assert_ptr_nonnull(strstr(text, "status:\n"
                                        "  conditions:\n"
@@ -147,7 +147,7 @@ TEST(jobs_of_vmafx_go_along_until_they_have_finished)
     make_video("failed", "Failed");
     make_video("running", "Running");
     make_video("scored", "Succeeded");
-    ck_assert_str_eq(names_in(export_of(&api_store, &PLAIN)), "VmafxJob running");
+    ck_assert_str_eq(names_in(export_of(&kv_store, &PLAIN)), "VmafxJob running");
     ck_assert_str_eq(left_out(), "2 finished, 0 children, 0 deleted, 1 of the cluster");
 }
 
@@ -167,14 +167,14 @@ TEST(one_namespace_is_itself_and_what_is_in_it)
                                "\"name\":\"c%02d\"}}",
                                i),
                   201);
-    const char *names = names_in(export_of(&api_store, &one));
+    const char *names = names_in(export_of(&kv_store, &one));
     ck_assert(str_has_prefix(names, "Namespace n, ConfigMap c01, ConfigMap c03, "));
     ck_assert(str_has_suffix(names, "ConfigMap c37, ConfigMap c39"));
     ck_assert_uint_eq(exported.written, 21);
-    (void)export_of(&api_store, &PLAIN);
+    (void)export_of(&kv_store, &PLAIN);
     ck_assert_uint_eq(exported.written, 42);
 
-    ck_assert_int_eq(kv_reader_open(api_store.options.path, &reader, &err), 0);
+    ck_assert_int_eq(kv_reader_open(kv_store.options.path, &reader, &err), 0);
     ck_assert_int_eq(
         export_write(test_arena, reader, test_resources, &none, stdout, &exported, &err),
         -ERROR_NOT_FOUND);
@@ -198,7 +198,7 @@ TEST(an_export_that_is_imported_exports_the_same_bytes)
               ",\"inputs\":[1.50,9007199254740993,\"1e3\",\"\"],\"metadata\":{\"b\":"
               "[{}],\"a\":null}");
 
-    const char *first = export_of(&api_store, &WITH_STATUS);
+    const char *first = export_of(&kv_store, &WITH_STATUS);
     size_t written = exported.written;
     import_into(second.api, first);
     ck_assert_str_eq(import_refusals, "");
@@ -234,5 +234,5 @@ TEST(a_list_with_all_that_a_server_sets_is_imported)
     ck_assert_str_eq(import_refusals, "");
     ck_assert_uint_eq(imported.created, 8);
     ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
-    ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), export_of(&api_store, &WITH_STATUS));
+    ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), export_of(&kv_store, &WITH_STATUS));
 }

@@ -79,7 +79,7 @@ TEST(what_is_there_is_never_overwritten)
 {
     make_task("t", "", ",\"priority\":7");
     make_task("done", "", "");
-    const char *text = export_of(&api_store, &ALL);
+    const char *text = export_of(&kv_store, &ALL);
 
     (void)ask_patch(TASKS "/t", "merge-patch+json", "{\"spec\":{\"priority\":8}}", 200);
     (void)ask_patch(TASKS "/done", "merge-patch+json", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}",
@@ -105,7 +105,7 @@ TEST(a_finished_task_must_have_ended_the_same_way)
 {
     make_task("t", "", "");
     set_status("tasks", "t", "{\"phase\":\"completed\",\"results\":42}");
-    const char *text = export_of(&api_store, &WITH_STATUS);
+    const char *text = export_of(&kv_store, &WITH_STATUS);
 
     import_into(api, text);
     ck_assert_uint_eq(imported.unchanged, 1);
@@ -135,11 +135,13 @@ TEST(nobody_sees_a_finished_object_that_could_be_started)
               "[\"p\"],\"kOfN\":1}}",
               201);
     set_status("trainingrounds", "r", "{\"phase\":\"Failed\"}");
-    const char *text = export_of(&api_store, &WITH_STATUS);
-    struct kv_watch *watch = kv_fixture_watch(&second_store, "/registry/propeller", 1);
+    const char *text = export_of(&kv_store, &WITH_STATUS);
+    struct kv_watch *watch = NULL;
     struct kv_event event;
     int finished = 0;
 
+    ck_assert_int_eq(kv_watch(second_store.kv, "/registry/propeller", 1, NULL, NULL, &watch, NULL),
+                     0);
     import_into(second.api, text);
     ck_assert_str_eq(import_refusals, "");
     while (kv_watch_next(watch, test_arena, &event, &second_store.err) > 0) {
@@ -178,7 +180,7 @@ TEST_TIMES(an_import_that_breaks_anywhere_goes_on_when_it_is_run_again, 2)
 
     make_finished();
     make_plain("/api/v1/namespaces", "v1", "Namespace", "n");
-    const char *text = export_of(&api_store, &WITH_STATUS);
+    const char *text = export_of(&kv_store, &WITH_STATUS);
     int breaks = 0;
 
     is_answered = _i != 0;

@@ -415,6 +415,6 @@ TEST(the_queue_of_one_user_is_short_and_in_nobody_elses_way)
             ck_assert_ptr_nonnull(strstr(text, "\r\nRetry-After: 5\r\n"));
         close(fds[i]);
     }
-    ck_assert_uint_eq(kv_fixture_count(api_store.kv, "/registry/core/configmaps/default/of-editor"),
+    ck_assert_uint_eq(kv_fixture_count(kv_store.kv, "/registry/core/configmaps/default/of-editor"),
                       SEATS_EACH + SEATS_QUEUE - LEFT);
 }
