@@ -1,13 +1,172 @@
-/* What is exported, what of it, and that it arrives as it was. */
+/* Exports, imports into the same store and into a second one: what goes along, what of it, and that it arrives as it was. */
+#include <check.h>
 #include <string.h>
 
 #include "common/base/str.h"
 #include "common/json/yaml.h"
-#include "standalone/tests/moving_fixture.h"
+#include "standalone/moving/export.h"
+#include "standalone/moving/import.h"
+#include "standalone/server/in_process.h"
+#include "standalone/tests/api_fixture.h"
+
+#define GROUP "/apis/propeller.propeller.abstractmachines.fr/v1/namespaces/default/"
+#define API_VERSION "propeller.propeller.abstractmachines.fr/v1"
+#define API "\"apiVersion\":\"" API_VERSION "\""
 
 static const struct export_options PLAIN = { .ns = NULL };
 static const struct export_options WITH_STATUS = { .status = true };
 static const struct export_options ALL = { .all = true };
+
+/* The store that things are moved to, empty, and its API. */
+static struct kv_fixture second_store;
+static struct in_process second = { .user = { .name = "import", .role = ROLE_ADMIN },
+                                    .user_agent = "import" };
+static struct export_counts exported;
+static struct import_counts imported;
+static const char *import_refusals; /* a line each */
+
+static void moving_setup(void)
+{
+    api_setup();
+    kv_fixture_begin(&second_store);
+    kv_fixture_open(&second_store);
+
+    const struct api_options options = { .kv = second_store.kv,
+                                         .resources = test_resources,
+                                         .clock = &second_store.clock.clock };
+
+    second.api = api_create(&options);
+}
+
+static void moving_teardown(void)
+{
+    api_destroy(second.api);
+    kv_fixture_end(&second_store);
+    api_teardown();
+}
+
+static const char *export_of(const struct kv_fixture *store, const struct export_options *options)
+{
+    struct kv_reader *reader = NULL;
+    struct error err = { 0 };
+    char *text = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&text, &len);
+
+    ck_assert_int_eq(kv_reader_open(store->options.path, &reader, &err), 0);
+    int r = export_write(test_arena, reader, test_resources, options, file, &exported, &err);
+    ck_assert_msg(r == 0, "%s", err.message);
+    kv_reader_close(reader);
+    ck_assert_int_eq(fclose(file), 0);
+    return arena_own(test_arena, text, free);
+}
+
+static void note_refused(void *ctx UNUSED, const char *text)
+{
+    import_refusals = arena_printf(test_arena, "%s%s\n", import_refusals, text);
+}
+
+static int try_import(const char *text, http_roundtrip_fn *roundtrip, void *ctx, struct error *err)
+{
+    const struct import_options options = { .roundtrip = roundtrip,
+                                            .ctx = ctx,
+                                            .resources = test_resources,
+                                            .source = "f.yaml",
+                                            .refused = note_refused };
+    FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+
+    import_refusals = "";
+    ck_assert_ptr_nonnull(file);
+    int r = import_read(file, &options, &imported, err);
+    ck_assert_int_eq(fclose(file), 0);
+    return r;
+}
+
+static void import_into(struct api *target, const char *text)
+{
+    struct in_process caller = { .api = target, .user = second.user, .user_agent = "import" };
+    struct error err = { 0 };
+    int r = try_import(text, in_process_roundtrip, &caller, &err);
+
+    ck_assert_msg(r == 0, "%s", err.message);
+}
+
+/* --- what is moved --- */
+
+static void make_task(const char *name, const char *more_metadata, const char *more_spec)
+{
+    (void)ask("POST", TASKS, task_text(name, more_metadata, more_spec), 201);
+}
+
+static void set_status(const char *plural, const char *name, const char *status)
+{
+    (void)ask_patch(arena_printf(test_arena, GROUP "%s/%s/status", plural, name),
+                    "merge-patch+json", arena_printf(test_arena, "{\"status\":%s}", status), 200);
+}
+
+static void make(const char *collection, const char *api_version, const char *kind,
+                 const char *name, const char *more_metadata, const char *members)
+{
+    (void)ask(
+        "POST", collection,
+        arena_printf(test_arena,
+                     "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\"%s}%s}",
+                     api_version, kind, name, more_metadata, members),
+        201);
+}
+
+static void make_plain(const char *collection, const char *api_version, const char *kind,
+                       const char *name)
+{
+    make(collection, api_version, kind, name, "", "");
+}
+
+static void make_configmap(const char *name, const char *more_metadata, const char *data)
+{
+    make(CONFIGMAPS, "v1", "ConfigMap", name, more_metadata,
+         arena_printf(test_arena, ",\"data\":%s", data));
+}
+
+static void make_job(const char *name)
+{
+    make(GROUP "propellerjobs", API_VERSION, "PropellerJob", name, "",
+         arena_printf(test_arena, ",\"spec\":{\"name\":\"%s\",\"taskRefs\":[\"a\"]}", name));
+}
+
+/* "Kind name, Kind name" of an export. */
+static const char *names_in(const char *yaml)
+{
+    const char *names = "";
+    const cJSON *documents;
+
+    ck_assert_int_eq(yaml_parse_all(test_arena, yaml, strlen(yaml), &documents, NULL), 0);
+    json_for_each (document, documents)
+        names = arena_printf(test_arena, "%s%s%s %s", names, *names ? ", " : "",
+                             json_string(json_get(document, "kind"), "?"), meta(document, "name"));
+    return names;
+}
+
+/* Tasks done, failed, again (with a retry left), nightly (recurring), running, needs (on done), and a finished job. */
+static void make_finished(void)
+{
+    make_task("done", "", "");
+    set_status("tasks", "done",
+               "{\"phase\":\"completed\",\"results\":42,\"observedGeneration\":1,\"conditions\":[{"
+               "\"type\":\"Completed\",\"status\":\"True\",\"observedGeneration\":1}]}");
+    make_task("failed", "", "");
+    set_status("tasks", "failed", "{\"phase\":\"failed\",\"error\":\"no\"}");
+    make_task("again", "", "");
+    set_status(
+        "tasks", "again",
+        "{\"phase\":\"failed\",\"conditions\":[{\"type\":\"Failed\",\"status\":\"False\"}]}");
+    make_task("nightly", "", ",\"schedule\":\"0 3 * * *\",\"isRecurring\":true");
+    set_status("tasks", "nightly", "{\"phase\":\"completed\"}");
+    make_task("running", "", "");
+    set_status("tasks", "running", "{\"phase\":\"running\"}");
+    make_task("needs", "", ",\"dependsOn\":[\"running\",\"done\"]");
+    make_job("j");
+    set_status("propellerjobs", "j", "{\"phase\":\"Completed\",\"taskCount\":1}");
+}
 
 static const char *left_out(void)
 {
@@ -235,4 +394,190 @@ TEST(a_list_with_all_that_a_server_sets_is_imported)
     ck_assert_uint_eq(imported.created, 8);
     ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), export_of(&kv_store, &WITH_STATUS));
+}
+
+/* --- what is refused, and what is there --- */
+
+TEST(refusals_name_place_and_field_and_the_rest_is_made)
+{
+    static const char TEXT[] =
+        "---\n---\n" /* the first is empty */
+        "apiVersion: v1\nkind: List\nitems:\n"
+        "- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y}}\n"
+        "- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {x: 1}}\n"
+        "---\n{" API ", kind: Task, metadata: {name: t, namespace: new}, spec: {name: t, file: "
+        "AGFzbQEAAAA=, priority: 101}}\n"
+        "---\n{" API ", kind: Task, metadata: {name: u, namespace: new}, spec: {name: t, file: "
+        "AGFzbQEAAAA=, priorty: 1}}\n"
+        "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}\n"
+        "---\n{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: d, ownerReferences: "
+        "[{controller: true}]}}\n"
+        "---\njust a text\n"
+        "---\n{apiVersion: v1, kind: ConfigMap, metadata: {}}\n"
+        "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: new}}\n"
+        "---\n{apiVersion: v1, metadata: {name: d}}\n"
+        "---\n{kind: ConfigMap, metadata: {name: e}}\n";
+
+    import_into(second.api, TEXT);
+    ck_assert_str_eq(
+        import_refusals,
+        "f.yaml: document 2, item 2, line 7: ConfigMap b: this is no ConfigMap: "
+        "data.x: Invalid value: \"integer\": data.x in body must be of type string: \"integer\"\n"
+        "f.yaml: document 3, line 9: Task new/t: Task.propeller.propeller.abstractmachines.fr "
+        "\"t\" is "
+        "invalid: spec.priority: Invalid value: 101: spec.priority in body should be less than or "
+        "equal "
+        "to 100\n"
+        "f.yaml: document 4, line 11: Task new/u: this is no Task: "
+        "unknown field \"spec.priorty\"\n"
+        "f.yaml: document 5, line 13: Deployment d: apps/v1 Deployment is not served here\n"
+        "f.yaml: document 7, line 17: object without a name: not an object of the Kubernetes API\n"
+        "f.yaml: document 8, line 19: ConfigMap without a name: metadata.name is missing\n"
+        "f.yaml: document 10, line 23: object d: kind is missing\n"
+        "f.yaml: document 11, line 25: ConfigMap e: apiVersion is missing\n");
+    ck_assert_uint_eq(imported.created, 2);
+    ck_assert_uint_eq(imported.refused, 8);
+    ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
+    ck_assert_str_eq(names_in(export_of(&second_store, &PLAIN)),
+                     "Namespace new, ConfigMap a, ConfigMap c");
+}
+
+/* kubectl get -o json: Go writes DEL as it is, and jq or Python pairs of escape sequences. */
+TEST(what_kubectl_writes_as_json_is_taken_as_it_is)
+{
+    import_into(second.api,
+                "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n"
+                "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},"
+                "\"data\":{\"a\":\"\x7f\xc2\x85\\ud83d\\ude00\"}},\n"
+                "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"b\"},"
+                "\"data\":{\"a\":1}}]}");
+    ck_assert(str_has_prefix(import_refusals, "f.yaml: document 1, item 2, line 3: ConfigMap b: "));
+    ck_assert_uint_eq(imported.created, 1);
+
+    const cJSON *documents = NULL;
+    const char *text = export_of(&second_store, &PLAIN);
+
+    ck_assert_int_eq(yaml_parse_all(test_arena, text, strlen(text), &documents, NULL), 0);
+    ck_assert_str_eq(json_string(json_path(json_first(documents), "data", "a", NULL), ""),
+                     "\x7f\xc2\x85\xf0\x9f\x98\x80");
+}
+
+TEST(what_is_there_is_never_overwritten)
+{
+    make_task("t", "", ",\"priority\":7");
+    make_task("done", "", "");
+    const char *text = export_of(&kv_store, &ALL);
+
+    (void)ask_patch(TASKS "/t", "merge-patch+json", "{\"spec\":{\"priority\":8}}", 200);
+    (void)ask_patch(TASKS "/done", "merge-patch+json", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}",
+                    200);
+    import_into(api, text);
+    ck_assert_str_eq(import_refusals, "f.yaml: document 1, line 2: Task default/done: it is there "
+                                      "already, and differs in metadata.labels\n"
+                                      "f.yaml: document 2, line 15: Task default/t: it is there "
+                                      "already, and differs in spec.priority\n");
+    ck_assert_uint_eq(imported.refused, 2);
+    ck_assert_int_eq(
+        json_int(json_path(ask("GET", TASKS "/t", NULL, 200), "spec", "priority", NULL), 0), 8);
+
+    /* One that has run meanwhile is still the one that was brought. */
+    (void)ask_patch(TASKS "/t", "merge-patch+json", "{\"spec\":{\"priority\":7}}", 200);
+    set_status("tasks", "t", "{\"phase\":\"completed\"}");
+    import_into(api, text);
+    ck_assert_uint_eq(imported.unchanged, 1);
+}
+
+/* Of what had finished the phase counts: its controller may have said more about it. */
+TEST(a_finished_task_must_have_ended_the_same_way)
+{
+    make_task("t", "", "");
+    set_status("tasks", "t", "{\"phase\":\"completed\",\"results\":42}");
+    const char *text = export_of(&kv_store, &WITH_STATUS);
+
+    import_into(api, text);
+    ck_assert_uint_eq(imported.unchanged, 1);
+    set_status("tasks", "t", "{\"createdAt\":\"2026-01-01T00:00:00Z\"}");
+    import_into(api, text);
+    ck_assert_uint_eq(imported.unchanged, 1);
+    ck_assert_str_eq(import_refusals, "");
+
+    (void)ask("DELETE", TASKS "/t", NULL, 200);
+    (void)ask_patch(TASKS "/t", "merge-patch+json", "{\"metadata\":{\"finalizers\":null}}", 200);
+    make_task("t", "", "");
+    import_into(api, text);
+    ck_assert_str_eq(import_refusals, "f.yaml: document 1, line 2: Task default/t: it is there "
+                                      "already, and differs in status.phase\n");
+    ck_assert_uint_eq(imported.refused, 1);
+}
+
+/* --- what had finished --- */
+
+TEST(nobody_sees_a_finished_object_that_could_be_started)
+{
+    make_finished();
+    (void)ask("POST", GROUP "trainingrounds",
+              "{" API
+              ",\"kind\":\"TrainingRound\",\"metadata\":{\"name\":\"r\"},\"spec\":{\"roundId\":"
+              "\"r\",\"federatedJobRef\":{\"name\":\"j\"},\"taskWasmImage\":\"i\",\"participants\":"
+              "[\"p\"],\"kOfN\":1}}",
+              201);
+    set_status("trainingrounds", "r", "{\"phase\":\"Failed\"}");
+    const char *text = export_of(&kv_store, &WITH_STATUS);
+    struct kv_watch *watch = NULL;
+    struct kv_event event;
+    int finished = 0;
+
+    ck_assert_int_eq(kv_watch(second_store.kv, "/registry/propeller", 1, NULL, NULL, &watch, NULL),
+                     0);
+    import_into(second.api, text);
+    ck_assert_str_eq(import_refusals, "");
+    while (kv_watch_next(watch, test_arena, &event, &second_store.err) > 0) {
+        const cJSON *object = parsed(test_arena, event.value.text);
+        const cJSON *status = json_get(object, "status");
+
+        ck_assert_uint_eq(event.previous.revision, 0); /* one write each */
+        if (!json_get(status, "phase"))
+            continue;
+        finished++;
+        ck_assert_int_eq(json_int(json_get(status, "observedGeneration"), 0),
+                         json_int(json_path(object, "metadata", "generation", NULL), -1));
+    }
+    kv_watch_close(watch);
+    ck_assert_int_eq(finished, 4);
+    ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), text);
+}
+
+/* The server goes away after so many requests; the last one is answered or not. */
+static int requests_left;
+static bool is_answered;
+
+static int breaking_roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
+                              struct http_response *ret, struct error *err)
+{
+    if (requests_left-- > 0)
+        return in_process_roundtrip(ctx, arena, request, ret, err);
+    if (requests_left == -1 && is_answered)
+        (void)in_process_roundtrip(ctx, arena, request, ret, err);
+    return error_set(err, ERROR_TIMEOUT, "no answer");
+}
+
+TEST_TIMES(an_import_that_breaks_anywhere_goes_on_when_it_is_run_again, 2)
+{
+    struct error err = { 0 };
+
+    make_finished();
+    make_plain("/api/v1/namespaces", "v1", "Namespace", "n");
+    const char *text = export_of(&kv_store, &WITH_STATUS);
+    int breaks = 0;
+
+    is_answered = _i != 0;
+    for (int r = -1; r < 0; breaks++) {
+        requests_left = breaks;
+        r = try_import(text, breaking_roundtrip, &second, &err);
+        ck_assert_str_eq(import_refusals, "");
+        ck_assert_msg(r == 0 || strstr(err.message, "no answer"), "%s", err.message);
+        ck_assert_int_lt(breaks, 100);
+    }
+    ck_assert_int_gt(breaks, 8);
+    ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), text);
 }

@@ -1,4 +1,5 @@
-/* The data directory: who else can get at it, and users that are added. */
+/* The commands: who else can get at the data directory, users that are added, what init makes, keeps and refuses to touch,
+ * and what export and import say when they cannot go on. */
 #include <check.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,16 +10,70 @@
 
 #include <sys/stat.h>
 
+#include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/str.h"
+#include "common/tests/process.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "standalone/process/data_dir.h"
 #include "standalone/process/init.h"
+#include "standalone/process/move.h"
 #include "standalone/server/users.h"
-#include "standalone/tests/init_fixture.h"
+#include "standalone/store/kv.h"
 
 #define ADDERS 8
+
+static struct arena *init_arena;
+/* Of init and add-user; a view by default. What is printed meanwhile, kubeconfigs, goes nowhere. */
+static struct standalone_settings init_settings;
+
+static int stdout_before;
+
+static void init_fixture_begin(void)
+{
+    int null = open("/dev/null", O_WRONLY);
+
+    init_arena = arena_create();
+    init_settings = (struct standalone_settings){
+        .data_dir = arena_printf(init_arena, "%s/data", temp_dir(init_arena)),
+        .address = "127.0.0.1:6443",
+        .role = "view",
+    };
+    (void)fflush(stdout);
+    stdout_before = dup(STDOUT_FILENO);
+    (void)dup2(null, STDOUT_FILENO);
+    close(null);
+}
+
+static void init_fixture_end(void)
+{
+    __fpurge(stdout);
+    (void)dup2(stdout_before, STDOUT_FILENO);
+    close(stdout_before);
+    arena_destroy(init_arena);
+}
+
+static void init_fixture_run(void)
+{
+    struct error err = { 0 };
+
+    ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
+}
+
+static const char *init_path_of(const char *name)
+{
+    return data_dir_path(init_arena, init_settings.data_dir, name);
+}
+
+/* "" when it is not there. */
+static const char *text_of(const char *name)
+{
+    struct error err = { 0 };
+    const char *text;
+
+    return data_dir_read(init_arena, init_path_of(name), &text, &err) == 0 ? text : "";
+}
 
 static void setup(void)
 {
@@ -26,17 +81,7 @@ static void setup(void)
     init_fixture_run();
 }
 
-TEST_GROUP("all", setup, init_fixture_end);
-
-static const char *text_of(const char *name)
-{
-    struct error err = { 0 };
-    const char *text;
-
-    ck_assert_msg(data_dir_read(init_arena, init_path_of(name), &text, &err) == 0, "%s",
-                  err.message);
-    return text;
-}
+TEST_GROUP("data directory", setup, init_fixture_end);
 
 static const struct {
     const char *name;
@@ -277,4 +322,220 @@ TEST_EACH(the_kubeconfig_has_the_address_that_finds_the_server, ADDRESSES)
     ck_assert_msg(init_run(init_arena, &init_settings, &err) == 0, "%s", err.message);
     ck_assert_ptr_nonnull(strstr(text_of("admin.kubeconfig"),
                                  arena_printf(init_arena, "server: %s\n", ADDRESSES[_i].server)));
+}
+
+/* --- what init keeps -------------------------------------------------------------------------- */
+
+static const char *const FILES[] = { "users", "admin.kubeconfig" };
+
+static void setup_init(void)
+{
+    init_fixture_begin();
+    init_settings.name = "eve";
+    init_fixture_run();
+}
+
+TEST_GROUP("init", setup_init, init_fixture_end);
+
+static void put(const char *name, const char *text)
+{
+    struct error err = { 0 };
+
+    ck_assert_msg(file_replace(init_path_of(name), text, &err) == 0, "%s", err.message);
+}
+
+static void lose(const char *name)
+{
+    ck_assert_int_eq(unlink(init_path_of(name)), 0);
+}
+
+/* All that init makes: what is the same is not touched. */
+static const char *all(void)
+{
+    const char *ret = text_of("ca/ca.crt");
+
+    for (size_t i = 0; i < ARRAY_LEN(FILES); i++)
+        ret = arena_printf(init_arena, "%s--- %s\n%s", ret, FILES[i], text_of(FILES[i]));
+    return ret;
+}
+
+typedef int command_fn(struct arena *arena, const struct standalone_settings *settings,
+                       struct error *err);
+
+/* With words in which %s is the data directory, and nothing is another than before. */
+static void refuses(command_fn *command, const char *words)
+{
+    const char *before = all(), *mark = strstr(words, "%s");
+    struct error err = { 0 };
+
+    ck_assert_int_eq(command(init_arena, &init_settings, &err), -ERROR_INVALID);
+    ck_assert_str_eq(err.message, arena_printf(init_arena, "%.*s%s%s", (int)(mark - words), words,
+                                               init_settings.data_dir, mark + 2));
+    ck_assert_str_eq(all(), before);
+}
+
+static bool knows(const char *file)
+{
+    const char *token = strstr(text_of(file), "token: ");
+    char hash[SHA256_HEX_LEN];
+
+    if (!token)
+        return false;
+    token += strlen("token: ");
+    return strstr(text_of("users"), sha256_hex(token, strcspn(token, "\n"), hash));
+}
+
+/* --- users ------------------------------------------------------------------------------------ */
+
+#define LOST                                                                                       \
+    "'%s/users' is missing or empty: restore it from a copy, or remove admin.kubeconfig there "    \
+    "and "                                                                                         \
+    "run init, which makes both again"
+
+/* Whoever is in it would be locked out of a running server at once. */
+TEST_TIMES(users_that_are_lost_are_not_begun_anew, 2)
+{
+    if (_i)
+        put("users", "");
+    else
+        lose("users");
+    refuses(init_add_user, LOST);
+    refuses(init_run, LOST);
+    lose("admin.kubeconfig");
+    refuses(init_add_user,
+            arena_printf(init_arena,
+                         "'%%s' has no users: run 'propeller-standalone init --data-dir %s' first",
+                         init_settings.data_dir));
+    init_fixture_run(); /* as it was told */
+    ck_assert(knows("admin.kubeconfig"));
+}
+
+TEST(a_file_of_users_that_is_damaged_is_not_written)
+{
+    const char *users = text_of("users");
+
+    put("users", arena_printf(init_arena, "%seve king 00\n", users));
+    refuses(init_add_user, "'%s/users': line 2: the role of 'eve' must be admin, edit or view");
+    refuses(init_run, "'%s/users': line 2: the role of 'eve' must be admin, edit or view");
+}
+
+TEST(where_nothing_was_begun_nobody_is_added)
+{
+    init_settings.data_dir = arena_printf(init_arena, "%s-2", init_settings.data_dir);
+    refuses(init_add_user,
+            arena_printf(init_arena,
+                         "'%%s' has no users: run 'propeller-standalone init --data-dir %s' first",
+                         init_settings.data_dir));
+    ck_assert_int_ne(access(init_settings.data_dir, F_OK), 0);
+}
+
+/* Its mode is nobody's concern. */
+TEST(what_is_no_directory_is_told_as_such)
+{
+    put("file", "");
+    init_settings.data_dir = init_path_of("file");
+    ck_assert_int_eq(chmod(init_settings.data_dir, 0644), 0);
+    refuses(init_run, "'%s': Not a directory");
+    refuses(init_add_user, "'%s': Not a directory");
+    init_settings.data_dir = init_path_of("below");
+    refuses(init_run, "'%s': Not a directory");
+}
+
+/* --- kubeconfigs ------------------------------------------------------------------------------ */
+
+/* Init was killed: between the two nobody has what users say. */
+TEST(a_line_without_its_kubeconfig_is_begun_anew)
+{
+    const char *before = text_of("users");
+    struct users *users;
+    struct error err;
+
+    put("users", arena_printf(init_arena, " \t%s", before)); /* blanks in front do not count */
+    lose("admin.kubeconfig");
+    init_fixture_run();
+    ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
+    ck_assert_uint_eq(users_len(users), 1);
+    users_destroy(users);
+    ck_assert(knows("admin.kubeconfig"));
+}
+
+/* --- export and import ------------------------------------------------------------------------ */
+
+static const char *dir;
+
+/* What is printed goes there. */
+static void print_to(const char *path)
+{
+    int fd = open(path, O_WRONLY);
+
+    (void)fflush(stdout);
+    (void)dup2(fd, STDOUT_FILENO);
+    close(fd);
+}
+
+static void setup_move(void)
+{
+    init_fixture_begin();
+    dir = temp_dir(init_arena);
+    init_settings.address = arena_printf(init_arena, "127.0.0.1:%u", (unsigned)process_free_port());
+    init_settings.output = "-";
+    init_fixture_run();
+    init_settings.file =
+        temp_file(init_arena, dir, "in.yaml",
+                  "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: "
+                  "b}}\n");
+}
+
+TEST_GROUP("move", setup_move, init_fixture_end);
+
+static struct kv *open_store(void)
+{
+    const struct kv_options options = {
+        .path = data_dir_path(init_arena, init_settings.data_dir, "propeller.db"),
+    };
+    struct error err = { 0 };
+    struct kv *kv;
+
+    ck_assert_msg(kv_open(&options, &kv, &err) == 0, "%s", err.message);
+    return kv;
+}
+
+/* As another import has it. */
+TEST(a_store_that_somebody_else_has_is_told_as_such)
+{
+    static const char WORDS[] = "another process has the store, and cannot be asked as a server: "
+                                "if it is an import or a backup, wait for its end: ";
+    struct kv *kv = open_store();
+    struct error err = { 0 };
+
+    ck_assert_int_eq(move_import(init_arena, &init_settings, &err), -ERROR_UNAVAILABLE);
+    ck_assert_msg(str_has_prefix(err.message, WORDS), "%s", err.message);
+    ck_assert_msg(strstr(err.message, init_settings.address), "%s", err.message);
+    ck_assert_int_eq(unlink(data_dir_path(init_arena, init_settings.data_dir, "admin.kubeconfig")),
+                     0);
+    ck_assert_int_lt(move_import(init_arena, &init_settings, &err), 0);
+    ck_assert_msg(
+        str_has_prefix(err.message, "another process has the store, so import asks a server: "),
+        "%s", err.message);
+    kv_close(kv);
+    ck_assert_msg(move_import(init_arena, &init_settings, &err) == 0, "%s", err.message);
+}
+
+TEST(a_disk_that_is_full_is_told_with_the_name_of_the_file)
+{
+    const char *path = arena_printf(init_arena, "%s/out.yaml", dir);
+    struct error err = { 0 };
+
+    ck_assert_msg(move_import(init_arena, &init_settings, &err) == 0, "%s", err.message);
+    print_to("/dev/full");
+    ck_assert_int_eq(move_export(init_arena, &init_settings, &err), -ERROR_UNAVAILABLE);
+    ck_assert_str_eq(err.message, "the standard output: write: No space left on device");
+    __fpurge(stdout);
+    print_to("/dev/null");
+    init_settings.output = path;
+    ck_assert_int_eq(symlink("/dev/full", arena_printf(init_arena, "%s.new", path)), 0);
+    ck_assert_int_eq(move_export(init_arena, &init_settings, &err), -ERROR_UNAVAILABLE);
+    ck_assert_str_eq(err.message,
+                     arena_printf(init_arena, "'%s': write: No space left on device", path));
+    ck_assert_msg(move_export(init_arena, &init_settings, &err) == 0, "%s", err.message);
 }
