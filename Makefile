@@ -211,7 +211,7 @@ QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% dige
     mqtt% name% o% pa% quantity s% timezone token% transport% watch% workqueue yaml% zone) \
     $(addprefix controller/tests/test_,bridge_messages checkpoint_query checkpoints coordinator device_m% device_replay fl_% messages model_s% payload \
     training_update update_mail vmafx_getjob vmafx_reconcilers) webhook/tests/test_hostile webhook/tests/test_re% webhook/tests/test_serving \
-    $(addprefix certs/tests/test_,cert_make cert_plan certgen) $(addprefix standalone/tests/test_,answers api_calls api_watch \
+    $(addprefix certs/tests/test_,cert_make cert_plan certgen) $(addprefix standalone/tests/test_,api_calls api_watch \
     documents kv% patches seats server),$(filter $t,$(TEST_SRC:%.c=%)))
 # More than one thread works on the same data.
 QUICK_tsan := $(foreach t,$(addprefix common/tests/test_,controller elector% events http_% informer mailbox manager metrics \

@@ -69,43 +69,6 @@ TEST(a_list_has_the_keys_of_its_prefix_in_their_order)
     ck_assert_uint_eq(kv_fixture_count(kv_store.kv, ""), 9);
 }
 
-TEST(pages_of_one_revision_make_the_whole_list)
-{
-    struct kv_range range = { .prefix = "/p/", .limit = 7 };
-    size_t seen = 0;
-
-    for (int i = 0; i < 30; i++)
-        kv_fixture_put(arena_printf(kv_store.arena, "/p/%02d", i), "x", 0);
-    kv_fixture_delete("/p/13", KV_ANY);
-    uint64_t revision = kv_revision(kv_store.kv);
-    for (;;) {
-        struct kv_page page;
-        ck_assert_int_eq(kv_list(kv_store.kv, kv_store.arena, &range, &page, &kv_store.err), 0);
-        ck_assert_uint_eq(page.revision, revision);
-        for (size_t i = 0; i < page.len; i++, seen++) {
-            size_t number = seen < 13 ? seen : seen + 1;
-            ck_assert_str_eq(page.items[i].key, arena_printf(kv_store.arena, "/p/%02zu", number));
-        }
-        ck_assert_uint_eq(page.remaining, 29 - seen);
-        struct kv_range uncounted = range;
-        struct kv_page same;
-        uncounted.uncounted = true;
-        ck_assert_int_eq(kv_list(kv_store.kv, kv_store.arena, &uncounted, &same, &kv_store.err), 0);
-        ck_assert_uint_eq(same.len, page.len);
-        ck_assert_uint_eq(same.remaining, seen < 29);
-        if (!page.remaining)
-            break;
-        ck_assert_uint_eq(page.len, 7);
-        range.after = page.items[page.len - 1].key;
-        range.revision = page.revision;
-        /* what others do meanwhile is not seen */
-        kv_fixture_put(arena_printf(kv_store.arena, "/p/new%zu", seen), "y", 0);
-        kv_fixture_put(arena_printf(kv_store.arena, "/p/%02zu", seen + 1), "z", KV_ANY);
-        kv_fixture_delete(arena_printf(kv_store.arena, "/p/%02zu", seen + 1), KV_ANY);
-    }
-    ck_assert_uint_eq(seen, 29);
-}
-
 TEST(a_closed_store_is_one_file_that_only_its_owner_reads)
 {
     struct stat status;

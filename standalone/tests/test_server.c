@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,11 +12,127 @@
 
 #include "common/base/clock.h"
 #include "common/base/str.h"
+#include "common/tests/http_talk.h"
 #include "common/tests/observe.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
 #include "standalone/server/seats.h"
-#include "standalone/tests/server_fixture.h"
+#include "standalone/server/server.h"
+#include "standalone/server/users.h"
+#include "standalone/tests/api_fixture.h"
+
+/* Their tokens are their names. */
+#define ALL_USERS "admin:admin editor:edit viewer:view"
+
+static struct server *api_server;
+static struct users_file *users;
+static struct arena *own;
+static const char *folder;
+
+static const char *lines_of(const char *text)
+{
+    const char *ret = "", *line;
+    struct error err;
+
+    for (const char *at = text; *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " "), name_len = strcspn(at, ":");
+        const char *name = arena_strndup(own, at, name_len);
+        enum role role = ROLE_NONE;
+
+        ck_assert(role_parse(arena_strndup(own, at + name_len + 1, len - name_len - 1), &role));
+        ck_assert_int_eq(users_line(own, name, role, name, &line, &err), 0);
+        ret = arena_printf(own, "%s%s", ret, line);
+        at += len;
+    }
+    return ret;
+}
+
+static const char *users_path(void)
+{
+    return arena_printf(own, "%s/users", folder);
+}
+
+static void write_users(const char *text)
+{
+    (void)temp_file(own, folder, "users", lines_of(text));
+}
+
+static void server_setup(void)
+{
+    struct error err = { 0 };
+
+    api_setup();
+    own = arena_create();
+    folder = temp_dir(own);
+    write_users(ALL_USERS);
+    ck_assert_msg(users_file_open(users_path(), &users, &err) == 0, "%s", err.message);
+}
+
+static void server_serve(struct server_options options)
+{
+    struct error err = { 0 };
+
+    options.address = "127.0.0.1:0";
+    options.api = api;
+    options.users = users;
+    ck_assert_msg(server_start(&options, &api_server, &err) == 0, "%s", err.message);
+}
+
+static void server_teardown(void)
+{
+    server_stop(api_server);
+    api_server = NULL;
+    users_file_close(users);
+    users = NULL;
+    arena_destroy(own);
+    api_teardown();
+}
+
+static int server_dial(void)
+{
+    return http_dial(server_port(api_server));
+}
+
+static void server_say(int fd, const char *user, const char *lines, const char *body)
+{
+    const char *token = *user ? arena_printf(own, "Authorization: Bearer %s\r\n", user) : "";
+
+    say(fd, arena_printf(own, "%sHost: x\r\n%s\r\n%s", lines, token, body));
+}
+
+static const char *server_ask(const char *user, const char *method, const char *path,
+                              const char *lines, const char *body)
+{
+    char *text = arena_alloc(own, HTTP_TALK_MAX, 1);
+    int fd = server_dial();
+    const char *length = *body ? arena_printf(own,
+                                              "Content-Type: application/json\r\n"
+                                              "Content-Length: %zu\r\n",
+                                              strlen(body))
+                               : "";
+
+    server_say(fd, user,
+               arena_printf(own, "%s %s HTTP/1.1\r\nConnection: close\r\n%s%s", method, path,
+                            length, lines),
+               body);
+    (void)hear(fd, text, NULL);
+    close(fd);
+    return text;
+}
+
+static int status_of(const char *answer)
+{
+    ck_assert_msg(str_has_prefix(answer, "HTTP/1.1 "), "no answer: '%s'", answer);
+    return (int)strtol(answer + strlen("HTTP/1.1 "), NULL, 10);
+}
+
+static const char *message_of(const char *answer)
+{
+    const char *body = strstr(answer, "\r\n\r\n");
+
+    ck_assert_ptr_nonnull(body);
+    return json_string(json_get(parsed(own, body + 4), "message"), "");
+}
 
 /* More than the room for bodies has: 64 MiB. */
 #define SLOW 30
@@ -417,4 +534,144 @@ TEST(the_queue_of_one_user_is_short_and_in_nobody_elses_way)
     }
     ck_assert_uint_eq(kv_fixture_count(kv_store.kv, "/registry/core/configmaps/default/of-editor"),
                       SEATS_EACH + SEATS_QUEUE - LEFT);
+}
+
+/* --- room for answers ------------------------------------------------------------------------- */
+
+/* As a list more than sockets hold. */
+#define OBJECTS 12
+#define BYTES ((size_t)900000)
+#define LIST_BYTES (OBJECTS * BYTES)
+
+static const char SMALL[] = "{\"metadata\":{\"name\":\"small\"}}";
+static const char NAMED[] = "{\"metadata\":{\"name\":\"named\"}}";
+
+static void put_large(void)
+{
+    char *data = arena_alloc(test_arena, BYTES + 1, 1);
+
+    memset(data, 'x', BYTES);
+    for (int i = 0; i < OBJECTS; i++)
+        (void)ask("POST", CONFIGMAPS,
+                  arena_printf(test_arena,
+                               "{\"metadata\":{\"name\":\"c%d\"},\"data\":{\"d\":\"%s\"}}", i,
+                               data),
+                  201);
+    (void)ask("POST", CONFIGMAPS, SMALL, 201);
+}
+
+static void set_up_server(void)
+{
+    server_setup();
+    put_large();
+}
+
+TEST_GROUP("served", set_up_server, server_teardown);
+
+static void set_up_api(void)
+{
+    api_setup();
+    put_large();
+}
+
+static void serve_answers(size_t max_answers)
+{
+    server_serve((struct server_options){ .max_answers = max_answers });
+}
+
+/* Nobody reads it behind its beginning. */
+static int hold_list(const char *user)
+{
+    char text[HTTP_TALK_MAX];
+    int fd = server_dial();
+
+    server_say(fd, user, "GET " CONFIGMAPS " HTTP/1.1\r\n", "");
+    (void)hear(fd, text, "\r\n\r\n");
+    ck_assert_int_eq(status_of(text), 200);
+    return fd;
+}
+
+TEST(lists_of_one_user_that_are_not_read_are_in_nobody_elses_way)
+{
+    char text[HTTP_TALK_MAX];
+
+    serve_answers(2 * LIST_BYTES + LIST_BYTES / 2);
+    int fd = hold_list("viewer"), next = server_dial();
+    server_say(next, "viewer", "GET " CONFIGMAPS " HTTP/1.1\r\n", "");
+    ck_assert_int_eq(status_of(server_ask("viewer", "GET", CONFIGMAPS "/small", "", "")), 200);
+    int other = hold_list("editor");
+    ck_assert_int_eq(status_of(server_ask("admin", "POST", CONFIGMAPS, "", NAMED)), 201);
+    ck_assert(is_silent(next)); /* it waits for the one before */
+    close(fd);
+    (void)hear(next, text, "\r\n\r\n");
+    ck_assert_int_eq(status_of(text), 200);
+    close(next);
+    close(other);
+}
+
+TEST(what_does_not_fit_is_refused_and_nothing_small_is)
+{
+    serve_answers(LIST_BYTES);
+    int fds[] = { hold_list("viewer"), hold_list("editor") }; /* each counts as half */
+    static const struct {
+        const char *method, *path;
+    } REFUSED[] = { { "GET", CONFIGMAPS }, { "GET", CONFIGMAPS "/c1" }, { "DELETE", CONFIGMAPS } };
+
+    for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
+        const char *answer = server_ask("admin", REFUSED[i].method, REFUSED[i].path, "", "");
+
+        ck_assert_int_eq(status_of(answer), 429);
+        ck_assert_ptr_nonnull(strstr(answer, "\r\nRetry-After: 5\r\n"));
+        ck_assert_ptr_nonnull(strstr(answer, "\"reason\":\"TooManyRequests\""));
+    }
+    for (int i = 0; i < OBJECTS; i++)
+        (void)ask("GET", arena_printf(test_arena, CONFIGMAPS "/c%d", i), NULL, 200);
+    ck_assert_int_eq(status_of(server_ask("admin", "POST", CONFIGMAPS, "", NAMED)), 201);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        close(fds[i]);
+    while (status_of(server_ask("admin", "GET", CONFIGMAPS, "", "")) == 429)
+        poll(NULL, 0, 10); /* until their ends are seen */
+}
+
+/* --- while it is made ------------------------------------------------------------------------- */
+
+struct room {
+    size_t max, asked; /* the most that was asked for */
+};
+
+static bool has_room(void *ctx, size_t len)
+{
+    struct room *room = ctx;
+
+    room->asked = len;
+    return len <= room->max;
+}
+
+static int list_with(struct room *room)
+{
+    const struct api_request request = { .method = "GET",
+                                         .path = CONFIGMAPS,
+                                         .query = "",
+                                         .body = "",
+                                         .user = &api_user,
+                                         .has_room = has_room,
+                                         .ctx = room };
+    struct api_reply reply;
+
+    api_handle(api, test_arena, &request, &reply);
+    ck_assert_uint_eq(reply.retry_after_s, reply.status == 429 ? API_RETRY_AFTER_S : 0);
+    return reply.status;
+}
+
+TEST_GROUP("made", set_up_api, api_teardown);
+
+TEST(a_list_asks_for_room_while_it_grows_and_ends_where_there_is_none)
+{
+    struct room none = { .max = 2 * BYTES }, all = { .max = SIZE_MAX };
+
+    ck_assert_int_eq(list_with(&none), 429);
+    ck_assert_uint_gt(none.asked, 2 * BYTES);
+    ck_assert_uint_lt(none.asked, 4 * BYTES);
+    ck_assert_int_eq(list_with(&all), 200);
+    ck_assert_uint_gt(all.asked, LIST_BYTES);
 }
