@@ -2,12 +2,9 @@
 
 #include <check.h>
 #include <malloc.h>
-#include <poll.h>
 #include <string.h>
 
 #include "common/base/str.h"
-
-#define PATIENCE_MS 60000
 
 uint64_t api_history;
 const char *api_vfs;
@@ -207,11 +204,5 @@ void api_collect(void)
 
 void await_gone(const char *path)
 {
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-
-    while (api_status("GET", path, "json", NULL) != 404) {
-        if (clock_monotonic_ms(&CLOCK_SYSTEM) > end_ms)
-            ck_abort_msg("%s is still there", path);
-        (void)poll(NULL, 0, 1);
-    }
+    AWAIT(api_status("GET", path, "json", NULL) == 404);
 }

@@ -222,6 +222,27 @@ void fault_vfs_set_unreadable(fault_vfs_judge_fn *function, void *ctx)
     SET(read_judge, (struct judge){ function, ctx });
 }
 
+static atomic_int answered, failed;
+
+static bool fails(void *ctx UNUSED)
+{
+    if (atomic_fetch_sub(&answered, 1) > 0)
+        return false;
+    atomic_fetch_add(&failed, 1);
+    return true;
+}
+
+void fault_vfs_fail_after(int reads)
+{
+    atomic_store(&answered, reads);
+    fault_vfs_set_unreadable(reads < 0 ? NULL : fails, NULL);
+}
+
+int fault_vfs_failed(void)
+{
+    return atomic_load(&failed);
+}
+
 size_t fault_vfs_read(void)
 {
     return atomic_load(&bytes_read);

@@ -29,5 +29,8 @@ void fault_vfs_set_broken(bool is_broken);
 /* Called before each read, on the thread that does it: whether it fails (as EIO). NULL: none does. */
 typedef bool fault_vfs_judge_fn(void *ctx);
 void fault_vfs_set_unreadable(fault_vfs_judge_fn *function, void *ctx);
+/* All reads fail after so many more; negative: none does. */
+void fault_vfs_fail_after(int reads);
+int fault_vfs_failed(void); /* reads that did so far */
 /* Bytes that were read so far, of all files. */
 size_t fault_vfs_read(void);

@@ -1,9 +1,7 @@
 #include "standalone/tests/kv_fixture.h"
 
-#include <check.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,8 +10,6 @@
 
 #include "common/base/str.h"
 #include "common/tests/temp_dir.h"
-
-#define PATIENCE_MS 60000
 
 struct kv_fixture kv_store;
 
@@ -200,14 +196,7 @@ const char *kv_fixture_next(struct kv_watch *watch)
 
 void kv_fixture_await_compacted(uint64_t revision)
 {
-    int64_t deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-
-    while (kv_compacted(kv_store.kv) < revision) {
-        ck_assert_msg(clock_monotonic_ms(&CLOCK_SYSTEM) < deadline_ms,
-                      "compacted up to %llu only, not %llu",
-                      (unsigned long long)kv_compacted(kv_store.kv), (unsigned long long)revision);
-        (void)poll(NULL, 0, 1);
-    }
+    AWAIT(kv_compacted(kv_store.kv) >= revision);
 }
 
 int64_t kv_fixture_count_rows(void)

@@ -2,8 +2,20 @@
  * it. Whatever is not expected fails the test. */
 #pragma once
 
+#include <check.h>
+#include <poll.h>
+
 #include "common/tests/fake_clock.h"
 #include "standalone/store/kv.h"
+
+/* Waits for the condition, two minutes at most. */
+#define AWAIT(condition)                                                                           \
+    for (int64_t end_ms_ = clock_monotonic_ms(&CLOCK_SYSTEM) + 120000; !(condition);) {            \
+        ck_assert_msg(clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms_, "it never was: %s",             \
+                      #condition);                                                                 \
+        (void)poll(NULL, 0, 1);                                                                    \
+    }                                                                                              \
+    _Static_assert(__LINE__, "for the semicolon")
 
 struct kv_fixture {
     struct arena *arena;

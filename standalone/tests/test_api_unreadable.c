@@ -1,7 +1,6 @@
 /* Requests while the disk cannot be read: who asks is told so, what is refused is not there, and nothing has to be
  * done when the disk is well again. */
 #include <check.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "common/base/str.h"
@@ -13,25 +12,7 @@
 #define LARGE ((size_t)300 << 10)
 #define MANY 10
 
-static atomic_int answered; /* reads that are, until they fail */
 static char large[LARGE + 1];
-
-static bool fails(void *ctx)
-{
-    (void)ctx;
-    return atomic_fetch_sub(&answered, 1) <= 0;
-}
-
-static void begin_failing(int reads)
-{
-    atomic_store(&answered, reads);
-    fault_vfs_set_unreadable(fails, NULL);
-}
-
-static void end_failing(void)
-{
-    fault_vfs_set_unreadable(NULL, NULL);
-}
 
 static void send_object(const char *method, const char *path, const char *name, int status)
 {
@@ -53,7 +34,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    end_failing();
+    fault_vfs_fail_after(-1);
     api_teardown();
 }
 
@@ -103,9 +84,9 @@ TEST_EACH(a_question_that_cannot_be_answered_is_told_so, QUESTIONS)
 
     for (;; reads = after(reads)) {
         forget_pages();
-        begin_failing(reads);
+        fault_vfs_fail_after(reads);
         api_try("GET", path, "json", NULL);
-        end_failing();
+        fault_vfs_fail_after(-1);
         if (api_answer.status == 200)
             break;
         expect_refusal(500, "InternalError");
@@ -139,9 +120,9 @@ TEST_EACH(a_write_that_cannot_be_decided_is_not_made, WRITES)
     for (;; reads = after(reads)) {
         forget_pages();
         revision = kv_revision(kv_store.kv);
-        begin_failing(reads);
+        fault_vfs_fail_after(reads);
         api_try(WRITES[_i].method, WRITES[_i].path, WRITES[_i].type, WRITES[_i].body);
-        end_failing();
+        fault_vfs_fail_after(-1);
         if (api_answer.status == WRITES[_i].status)
             break;
         expect_refusal(503, "ServiceUnavailable");

@@ -1,7 +1,6 @@
 /* The garbage collector: what is left at the end, in a bounded number of looks; while the disk cannot be read it tries
  * again, and does not act on what it does not know. */
 #include <check.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -23,7 +22,6 @@
 /* For each dependent: as it comes, as its owner goes, its owner with it, as it ends, and the one that waits for
  * that end; anything that looks at all of them for each needs hundreds. */
 #define LOOKS_EACH ((size_t)12)
-#define PATIENCE_MS 120000
 
 #define FARM "/api/v1/namespaces/farm"
 #define EVENTS "/api/v1/namespaces/default/events"
@@ -95,15 +93,6 @@ static void begin_failing_some(uint64_t of)
 static void end_failing(void)
 {
     fault_vfs_set_unreadable(NULL, NULL);
-}
-
-static void await_failure(void)
-{
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-
-    while (!atomic_load(&failed) && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
-        (void)poll(NULL, 0, 1);
-    ck_assert_int_gt(atomic_load(&failed), 0);
 }
 
 static void setup(void)
@@ -205,16 +194,6 @@ static size_t looks(void)
     return collector_looked_at(api->collector);
 }
 
-/* Until it has looked at something since then. */
-static void await_look(size_t since)
-{
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-
-    while (looks() == since && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
-        (void)poll(NULL, 0, 1);
-    ck_assert_uint_gt(looks(), since);
-}
-
 /* Each end is seen on its own. */
 static void let_go(const char *collection, int len)
 {
@@ -222,24 +201,17 @@ static void let_go(const char *collection, int len)
         size_t before = looks();
 
         change(path_of(collection, numbered("d", i)), "\"finalizers\":null");
-        await_look(before);
+        AWAIT(looks() > before);
     }
 }
 
-/* Until all of them are being deleted. */
-static void await_marks(const char *collection, size_t len)
+static size_t count_marked(const char *collection)
 {
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-    size_t marked;
+    size_t marked = 0;
 
-    do {
-        const cJSON *list = ask("GET", collection, NULL, 200);
-
-        marked = 0;
-        json_for_each (item, json_get(list, "items"))
-            marked += *meta(item, "deletionTimestamp") != '\0';
-        ck_assert(clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms);
-    } while (marked < len);
+    json_for_each (item, json_get(ask("GET", collection, NULL, 200), "items"))
+        marked += *meta(item, "deletionTimestamp") != '\0';
+    return marked;
 }
 
 /* --- many dependents ---------------------------------------------------------------------------- */
@@ -314,7 +286,7 @@ TEST(a_namespace_does_not_look_at_all_that_is_left_for_each_that_ends)
     (void)ask("DELETE", FARM, NULL, 200);
     for (int i = HELD; i < DEPENDENTS; i++)
         await_gone(path_of(FARM "/configmaps", numbered("d", i)));
-    await_marks(FARM "/configmaps", HELD);
+    AWAIT(count_marked(FARM "/configmaps") == HELD);
     ck_assert_uint_le(looks() - first, LOOKS_EACH * DEPENDENTS);
     before = looks();
     let_go(FARM "/configmaps", HELD);
@@ -367,7 +339,7 @@ TEST(half_a_look_at_the_store_is_nothing_to_act_on)
     delete_with(CONFIGMAPS "/a-owner", "Orphan");
     fault_vfs_set_read_hook(on_page, NULL);
     api_collect();
-    await_failure();
+    AWAIT(atomic_load(&failed) > 0);
     await_gone(CONFIGMAPS "/a-owner");
     collect_one_more("first");
     collect_one_more("second");
@@ -392,11 +364,7 @@ static void hold_collector(void *ctx)
 /* It has looked at one object more. */
 static void await_held(void)
 {
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-
-    while (!atomic_load(&is_held) && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
-        (void)poll(NULL, 0, 1);
-    ck_assert(atomic_load(&is_held));
+    AWAIT(atomic_load(&is_held));
     atomic_store(&is_held, false);
 }
 

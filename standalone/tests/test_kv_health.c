@@ -1,7 +1,5 @@
 /* What is said of a store that cannot be read while it is open. */
 #include <fcntl.h>
-#include <poll.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,16 +9,9 @@
 #include "standalone/tests/kv_fixture.h"
 
 #define LOOK_MS 20
-#define PATIENCE_MS 60000
 #define LARGE ((size_t)1 << 20) /* more than the log has room for */
 #define LOST "UPDATE history SET text = 'x' WHERE key = '/a'"
 #define FOUND "UPDATE history SET text = '1' WHERE key = '/a'"
-
-static bool fails(void *ctx)
-{
-    (void)ctx;
-    return true;
-}
 
 static void begin(void)
 {
@@ -36,7 +27,7 @@ static void begin(void)
 
 static void end(void)
 {
-    fault_vfs_set_unreadable(NULL, NULL);
+    fault_vfs_fail_after(-1);
     fault_vfs_set_space(-1);
     kv_store_end();
 }
@@ -58,16 +49,6 @@ static size_t count(const char *words)
     for (const char *at = capture_text(kv_store.arena); (at = strstr(at, words)); at++)
         n++;
     return n;
-}
-
-static void await_health(void)
-{
-    int64_t deadline_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-
-    while (kv_health(kv_store.kv, &kv_store.err) < 0) {
-        ck_assert_msg(clock_monotonic_ms(&CLOCK_SYSTEM) < deadline_ms, "%s", kv_store.err.message);
-        (void)poll(NULL, 0, 1);
-    }
 }
 
 /* Several looks. */
@@ -95,7 +76,7 @@ TEST(what_is_damaged_is_said_once_until_it_is_well_again)
     ck_assert_uint_eq(count("can be read again"), 0);
 
     kv_fixture_execute(FOUND);
-    await_health();
+    AWAIT(kv_health(kv_store.kv, NULL) == 0);
     ck_assert_int_eq(get("/a"), 0);
     ck_assert_uint_eq(count("the store can be read again"), 1);
 
@@ -133,11 +114,11 @@ TEST(a_disk_that_does_not_answer_is_said_and_answers_again)
 {
     kv_fixture_execute(
         "UPDATE state SET compacted = compacted"); /* what is in the caches is of before */
-    fault_vfs_set_unreadable(fails, NULL);
+    fault_vfs_fail_after(0);
     ck_assert_int_eq(get("/a"), -ERROR_UNAVAILABLE);
     ck_stays(ERROR_UNAVAILABLE);
-    fault_vfs_set_unreadable(NULL, NULL);
-    await_health();
+    fault_vfs_fail_after(-1);
+    AWAIT(kv_health(kv_store.kv, NULL) == 0);
     ck_assert_int_eq(get("/a"), 0);
     kv_fixture_put("/c", "1", 0);
     ck_assert_uint_eq(count("the store cannot be read"), 1);
@@ -176,7 +157,7 @@ TEST(what_the_file_has_again_is_read_again)
     replace_bytes("as it was", "as it is ");
     ck_assert_int_eq(get("/text"), -ERROR_INTERNAL);
     replace_bytes("as it is ", "as it was");
-    await_health();
+    AWAIT(kv_health(kv_store.kv, NULL) == 0);
     ck_assert_str_eq(kv_fixture_get("/text", 0), "as it was");
     kv_fixture_put("/text", "new", KV_ANY);
     ck_assert_str_eq(kv_fixture_get("/text", 0), "new");

@@ -1,6 +1,4 @@
 /* A disk whose reads fail, and succeed again: watches go on, nothing is lost. test_api_unreadable.c has reads and writes. */
-#include <poll.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,33 +12,8 @@
 #define EVENTS 12
 /* Some pages for each. */
 #define EVENT ((size_t)10000)
-#define PATIENCE_MS 60000
 
 static char large[LARGE + 1];
-static atomic_int answered; /* reads that are, until they fail */
-static atomic_int failed;
-
-static bool fails(void *ctx)
-{
-    (void)ctx;
-    if (atomic_fetch_sub(&answered, 1) > 0)
-        return false;
-    atomic_fetch_add(&failed, 1);
-    return true;
-}
-
-/* After so many more reads; when it returned, all reads are answered again. */
-static void begin_failing(int reads)
-{
-    atomic_store(&answered, reads);
-    fault_vfs_set_unreadable(fails, NULL);
-}
-
-static void end_failing(void)
-{
-    fault_vfs_set_unreadable(NULL, NULL);
-}
-
 static void begin(void)
 {
     kv_store_begin();
@@ -52,7 +25,7 @@ static void begin(void)
 
 static void end(void)
 {
-    end_failing();
+    fault_vfs_fail_after(-1);
     kv_store_end();
 }
 
@@ -101,7 +74,7 @@ static void take_all(struct kv_watch *watch)
             continue;
         }
         expect_failure(r);
-        end_failing();
+        fault_vfs_fail_after(-1);
     }
     ck_assert_str_eq(kv_fixture_next(watch), ".");
 }
@@ -117,27 +90,18 @@ TEST(a_watch_whose_read_fails_goes_on_where_it_was)
     do {
         struct kv_watch *watch = kv_fixture_watch("/event", revision);
 
-        before = atomic_load(&failed);
+        before = fault_vfs_failed();
         forget_pages();
         forget_pages();
-        begin_failing(reads++);
+        fault_vfs_fail_after(reads++);
         take_all(watch);
-        end_failing();
+        fault_vfs_fail_after(-1);
         kv_watch_close(watch);
-    } while (atomic_load(&failed) > before);
+    } while (fault_vfs_failed() > before);
     ck_assert_int_gt(reads, 3);
 }
 
 /* --- history, and the file as a whole ----------------------------------------------------------- */
-
-static void await_failure(int since)
-{
-    int64_t end_ms = clock_monotonic_ms(&CLOCK_SYSTEM) + PATIENCE_MS;
-
-    while (atomic_load(&failed) == since && clock_monotonic_ms(&CLOCK_SYSTEM) < end_ms)
-        (void)poll(NULL, 0, 1);
-    ck_assert_int_gt(atomic_load(&failed), since);
-}
 
 TEST(a_history_that_cannot_be_read_is_compacted_later)
 {
@@ -147,11 +111,11 @@ TEST(a_history_that_cannot_be_read_is_compacted_later)
     kv_fixture_open(&kv_store);
     fill();
     (void)kv_fixture_put(name_of(0), "new", KV_ANY);
-    begin_failing(0);
+    fault_vfs_fail_after(0);
     (void)kv_fixture_put("/last", "", 0); /* it looks then */
-    await_failure(0);
+    AWAIT(fault_vfs_failed() > 0);
     ck_assert_uint_eq(kv_compacted(kv_store.kv), 1);
-    end_failing();
+    fault_vfs_fail_after(-1);
     uint64_t head = kv_fixture_put("/last", "", KV_ANY);
     kv_fixture_await_compacted(head - (MANY - 10));
     ck_assert_str_eq(kv_fixture_get(name_of(0), 0), "new");
@@ -166,12 +130,12 @@ TEST_TIMES(a_file_that_cannot_be_read_is_not_called_damaged, 2)
     kv_fixture_put("/a", "1", 0);
     kv_fixture_put("/b", large, 0);
     if (_i)
-        begin_failing(0);
+        fault_vfs_fail_after(0);
     kv_fixture_close(&kv_store);
     for (; r < 0; reads++) {
-        begin_failing(reads);
+        fault_vfs_fail_after(reads);
         r = kv_open(&kv_store.options, &kv_store.kv, &kv_store.err);
-        end_failing();
+        fault_vfs_fail_after(-1);
         if (r < 0)
             ck_assert_msg(r == -ERROR_UNAVAILABLE, "after %d reads: %s", reads,
                           kv_store.err.message);
