@@ -188,9 +188,7 @@ TEST_TIMES(of_several_backups_at_once_one_gets_the_name, 2)
     check_backup();
 }
 
-/* The names that such files have, and had. */
-static const char *const LEFT[] = { ".backup.new", ".backup.new-journal", ".backup.new-aaaaaa",
-                                    ".backup.new-aaaaaa-journal" };
+static const char *const LEFT[] = { ".backup.new-aaaaaa", ".backup.new-aaaaaa-journal" };
 
 TEST(what_a_killed_backup_has_left_disturbs_nobody)
 {

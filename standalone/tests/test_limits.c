@@ -1,4 +1,4 @@
-/* What clients may send at most, and what they may not do at all. */
+/* What clients may send at most, and which requests are long. */
 #include <check.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "common/schema/schema.h"
 #include "common/tests/heap.h"
 #include "standalone/api/call.h"
+#include "standalone/api/protobuf.h"
 #include "standalone/api/selection.h"
 #include "standalone/store/kv.h"
 #include "standalone/tests/api_fixture.h"
@@ -178,6 +179,34 @@ TEST_TIMES(a_protobuf_message_of_too_many_values_is_refused_before_it_is_built, 
     ck_too_many_values(&request);
 }
 
+/* As kubectl create namespace x sends it. */
+static const char NAMESPACE[] = "k8s\0\n\x0f\n\x02v1\x12\tNamespace\x12\x05\n\x03\n\x01x";
+
+TEST(protobuf_of_kubectl_is_read)
+{
+    struct error err;
+    cJSON *object;
+
+    ck_assert_int_eq(
+        protobuf_read(test_arena, NAMESPACE, sizeof(NAMESPACE) - 1, API_MAX_VALUES, &object, &err),
+        0);
+    ck_assert_str_eq(
+        json_text(test_arena, object, NULL),
+        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"x\"}}");
+}
+
+TEST(damaged_protobuf_is_refused_wherever_it_is_cut)
+{
+    struct error err;
+    cJSON *object;
+
+    for (size_t len = 0; len < sizeof(NAMESPACE) - 1; len++) {
+        if (len != 21) /* between two fields: an object without anything */
+            ck_assert_int_lt(
+                protobuf_read(test_arena, NAMESPACE, len, API_MAX_VALUES, &object, &err), 0);
+    }
+}
+
 /* --- values of what is stored ----------------------------------------------------------------- */
 
 static const char *merge_of(const char *name, const char *value)
@@ -277,4 +306,32 @@ TEST(the_names_of_unknown_fields_are_not_told_without_end)
         warnings++;
     ck_assert_uint_eq(warnings, ARRAY_LEN(api_answer.warnings) - 1);
     ck_assert_uint_eq(json_len(json_get(made, "spec")), 6);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *method, *path, *query;
+    bool is_long;
+} LENGTHS[] = {
+    { "GET", "/api/v1/secrets", "", true },
+    { "GET", "/apis/g.io/v1/tasks", "labelSelector=a+in+(b)&watch=false", true },
+    { "DELETE", "/api/v1/namespaces/x/secrets", "", true },
+    { "GET", "/api/v1/secrets", "limit=x", true }, /* which is refused, as a list */
+    { "GET", "/api/v1/secrets", "watch=1", false },
+    { "GET", "/api/v1/namespaces/x/secrets/a", "", false },
+    { "DELETE", "/api/v1/namespaces/x/secrets/a", "", false },
+    { "POST", "/api/v1/namespaces/x/secrets", "", false },
+    { "PATCH", "/api/v1/namespaces/x/secrets/a", "", false },
+    { "GET", "/apis/g.io/v1", "", false },
+    { "GET", "/readyz", "", false },
+};
+
+TEST_EACH(a_request_is_long_if_it_reads_a_collection, LENGTHS)
+{
+    const struct api_request request = { .method = LENGTHS[_i].method,
+                                         .path = LENGTHS[_i].path,
+                                         .query = LENGTHS[_i].query };
+
+    ck_assert_int_eq(api_is_long(test_arena, &request), LENGTHS[_i].is_long);
 }
