@@ -89,6 +89,7 @@ static const char *text_of(const char *name)
 static void setup(void)
 {
     init_fixture_begin();
+    init_settings.name = "eve";
     init_fixture_run();
 }
 
@@ -134,7 +135,6 @@ TEST(what_is_open_is_neither_begun_nor_added_to)
 {
     struct error err = { 0 };
 
-    init_settings.name = "eve";
     ck_assert_int_eq(chmod(init_settings.data_dir, 0770), 0);
     ck_assert_int_eq(init_run(init_arena, &init_settings, &err), -ERROR_INVALID);
     ck_assert_int_eq(init_add_user(init_arena, &init_settings, &err), -ERROR_INVALID);
@@ -269,7 +269,6 @@ TEST(who_cannot_be_told_of_his_kubeconfig_is_not_added)
     const char *users = text_of("users");
     struct error err = { 0 };
 
-    init_settings.name = "eve";
     print_to("/dev/full");
     ck_assert_int_eq(init_add_user(init_arena, &init_settings, &err), -ERROR_UNAVAILABLE);
     __fpurge(stdout);
@@ -304,15 +303,6 @@ TEST_EACH(the_kubeconfig_has_the_address_that_finds_the_server, ADDRESSES)
 /* --- what init keeps -------------------------------------------------------------------------- */
 
 static const char *const FILES[] = { "users", "admin.kubeconfig" };
-
-static void setup_init(void)
-{
-    init_fixture_begin();
-    init_settings.name = "eve";
-    init_fixture_run();
-}
-
-TEST_GROUP("init", setup_init, init_fixture_end);
 
 static void put(const char *name, const char *text)
 {
