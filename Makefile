@@ -351,7 +351,7 @@ chaos: ## faults by a SEED for DURATION (60) seconds under a stream of Tasks (18
 KILLS ?= 200
 .PHONY: kills
 kills: $(OUT)/bin/propeller-standalone ## kill -9 of propeller-standalone under 16 writers, KILLS (200) times, then everything looked at
-	@e2e/standalone/kill.sh $< $(KILLS) $(SEED)
+	@folder=$$(mktemp -d) && python3 -B e2e/standalone/kill.py $< "$$folder" --kills $(KILLS) --seed $(SEED) && rm -r "$$folder"
 
 SEQUENCES ?= 300
 .PHONY: differential

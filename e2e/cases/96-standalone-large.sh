@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# propeller-standalone without its controller: what 400 clients needed goes back to the system when they have gone, and
-# to delete 6,000 objects at once needs memory for the answer and no more; nor does a Table of large objects.
+# propeller-standalone without its controller: what 400 clients needed goes back to the system when they have gone.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"

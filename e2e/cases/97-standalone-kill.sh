@@ -6,5 +6,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 case_begin
 
-said=$(bash "$HERE/standalone/kill.sh" "$ROOT/build/bin/propeller-standalone" 15 "$RANDOM" 2>&1) || die "$said"
+mkdir "$PART/kill"
+said=$(python3 -B "$HERE/standalone/kill.py" "$ROOT/build/bin/propeller-standalone" "$PART/kill" --kills 15 --seed "$RANDOM" 2>&1) || die "$said"
 say "$said"
