@@ -46,6 +46,11 @@ const char *json_string(const cJSON *item, const char *fallback)
     return cJSON_IsString(item) ? item->valuestring : fallback;
 }
 
+const char *json_get_string(const cJSON *object, const char *key)
+{
+    return json_string(json_get(object, key), "");
+}
+
 static bool is_integral(double value, double limit)
 {
     return value >= -limit && value < limit && floor(value) == value;

@@ -73,6 +73,8 @@ const cJSON *json_opened(struct arena *arena, const cJSON *item);
 const cJSON *json_get(const cJSON *object, const char *key);
 const cJSON *json_path(const cJSON *object, const char *key, ...) NULL_TERMINATED;
 const char *json_string(const cJSON *item, const char *fallback);
+const char *json_get_string(const cJSON *object,
+                            const char *key); /* of a member; "" is the fallback */
 /* 1.0 and 1e3 are integers; an integer beyond int64_t gives the fallback. */
 int64_t json_int(const cJSON *item, int64_t fallback);
 bool json_bool(const cJSON *item, bool fallback);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From propeller-standalone to a real cluster and back: the same objects, the same bytes, finalizers of users among
-# them, and what cannot go along is told; while eight write; what has finished is not run again; backups.
+# them, and what cannot go along is told; what has finished is not run again; backups.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -31,7 +31,6 @@ moves() { # moves COMMAND [OPTION...]: export, import, backup of $SERVER
 server_prepare
 of_server standalone_start --controller=false
 s create namespace "$NS" >/dev/null
-s create namespace "$NS-busy" >/dev/null
 
 # ---- what there is to move: every sample, and what a careless writer of YAML would spoil ----
 
@@ -58,53 +57,11 @@ owned_by_tricky() {
 }
 owned_by_tricky sn
 
-# ---- exports while eight write pairs, z before a ----
+# ---- an export and a backup; units prove that both show one revision while others write ----
 
-: >"$PART/writing"
-busy() { # busy NUMBER: until the file is gone
-    local n=0 token name
-    token=$(sed -n 's/^ *token: //p' "$SERVER/data/admin.kubeconfig")
-    while [[ -e $PART/writing ]]; do
-        n=$((n + 1))
-        for name in "z$1" "a$1"; do
-            curl -sS -o /dev/null --fail-with-body --cacert "$SERVER/data/ca/ca.crt" -X PATCH \
-                --config <(printf 'header = "Authorization: Bearer %s"\n' "$token") \
-                -H 'Content-Type: application/apply-patch+yaml' --data \
-                '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"'"$name"'"},"data":{"n":"'$n'"}}' \
-                "$(s config view --minify -o 'jsonpath={.clusters[0].cluster.server}')/api/v1/namespaces/$NS-busy/configmaps/$name?fieldManager=busy&force=true" || return 1
-        done
-    done
-    printf '%s\n' "$n" >"$PART/wrote-$1"
-}
-writers=()
-for i in $(seq 8); do
-    busy "$i" &
-    writers+=($!)
-done
-written() { [[ $(s get configmaps --namespace "$NS-busy" -o name | wc -l) == 16 ]]; }
-wait_for 60 "all writers to write" written
-
-# pairs FILE: "z a" of each writer, as kubectl reads the file
-pairs() {
-    s create --dry-run=client -o json -f "$1" | jq -rs --arg ns "$NS-busy" '
-        [.[] | (.items // [.])[] | select(.kind == "ConfigMap" and .metadata.namespace == $ns)]
-        | map({(.metadata.name): (.data.n | tonumber)}) | add // {}
-        | . as $all | keys[] | select(startswith("a")) | "\($all["z" + .[1:]]) \($all[.])"'
-}
-for i in $(seq 3); do
-    moves export -o "$PART/busy-$i.yaml"
-    pairs "$PART/busy-$i.yaml" >"$PART/pairs"
-    expect_eq "pairs in an export" 8 "$(wc -l <"$PART/pairs")"
-    while read -r z a; do
-        ((z == a || z == a + 1)) || fail "an export shows z at $z and a at $a: not one revision"
-    done <"$PART/pairs"
-done
 moves export --namespace "$NS" -o "$PART/first.yaml" 2>"$PART/said"
 expect_match "an owner that does not go along" '1 without the owners that they had' "$(<"$PART/said")"
 moves backup --to "$PART/backup.db" >/dev/null
-rm "$PART/writing"
-for pid in "${writers[@]}"; do wait "$pid" || fail "a writer was refused"; done
-say "measured: $(cat "$PART"/wrote-* | paste -sd+ | bc) pairs were written meanwhile"
 expect_eq "an export of what did not change" "" "$(moves export --namespace "$NS" 2>/dev/null | diff - "$PART/first.yaml")"
 
 # ---- to the cluster ----
@@ -184,7 +141,7 @@ said=$(sed 's/priority: 50/priority: 500/' "$PART/first.yaml" | moves import -f 
 expect_match "what is refused" 'refused: stdin: document [0-9]+, line [0-9]+: Task .*: spec.priority: Invalid value: 500' "$said"
 stop standalone TERM
 
-# ---- a backup, made while eight wrote, in the place of a store ----
+# ---- a backup in the place of a store ----
 
 SERVER=$PART/fourth
 server_prepare

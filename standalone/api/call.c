@@ -80,10 +80,7 @@ cJSON *present_tree(struct arena *arena, const struct format *format,
 
     json_set_copy(meta, "resourceVersion", json_path(tree, "metadata", "resourceVersion", NULL));
 
-    cJSON *table = table_create(arena, resource, meta);
-
-    table_add(arena, table, resource, options, tree);
-    return table;
+    return table_create(arena, resource, meta, table_row(arena, resource, options, tree));
 }
 
 int present_object(struct api_call *call, int code, cJSON *object)
@@ -222,11 +219,6 @@ int call_fail_too_large_version(struct api_call *call, uint64_t wanted)
     return call_fail_status(call, status);
 }
 
-int call_fail_too_large(struct api_call *call, const char *what)
-{
-    return call_fail(call, 413, "RequestEntityTooLarge", "%s", what);
-}
-
 int call_fail_too_many(struct api_call *call)
 {
     call->reply->retry_after_s = API_RETRY_AFTER_S;
@@ -235,18 +227,23 @@ int call_fail_too_many(struct api_call *call)
 
 int call_fail_error(struct api_call *call, const struct error *err)
 {
-    switch (err->code) {
-    case ERROR_INVALID:
-        return call_fail(call, 400, "BadRequest", "%s", err->message);
-    case ERROR_TOO_LARGE:
-        return call_fail_too_large(call, err->message);
-    case ERROR_UNAVAILABLE: /* no Retry-After: kubectl would say nothing for ten seconds */
-        return call_fail(call, 503, "ServiceUnavailable", "%s", err->message);
-    case ERROR_TIMEOUT:
-        return call_fail(call, 504, "Timeout", "%s", err->message);
-    default:
-        return call_fail(call, 500, "InternalError", "%s", err->message);
+    static const struct {
+        enum error_code error;
+        int code;
+        const char *reason;
+    } REFUSALS[] = {
+        { ERROR_INVALID, 400, "BadRequest" },
+        { ERROR_TOO_LARGE, 413, "RequestEntityTooLarge" },
+        { ERROR_UNAVAILABLE, 503,
+          "ServiceUnavailable" }, /* no Retry-After: kubectl would wait ten seconds in silence */
+        { ERROR_TIMEOUT, 504, "Timeout" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(REFUSALS); i++) {
+        if (REFUSALS[i].error == err->code)
+            return call_fail(call, REFUSALS[i].code, REFUSALS[i].reason, "%s", err->message);
     }
+    return call_fail(call, 500, "InternalError", "%s", err->message);
 }
 
 int call_fail_read(struct api_call *call, const struct error *err)

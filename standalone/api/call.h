@@ -48,8 +48,7 @@ int call_fail_not_found(struct api_call *call, const char *name);
 int call_fail_terminating(struct api_call *call, const char *name); /* its namespace */
 int call_fail_changed(struct api_call *call, const char *name);     /* 409 */
 int call_fail_status(struct api_call *call, const cJSON *status);
-int call_fail_too_many(struct api_call *call);                    /* 429 */
-int call_fail_too_large(struct api_call *call, const char *what); /* 413 */
+int call_fail_too_many(struct api_call *call); /* 429 */
 /* 504: the version is of the future; client-go lists again when it finds the cause. */
 int call_fail_too_large_version(struct api_call *call, uint64_t wanted);
 /* An error of the store, or one that says what is wrong with a request: 400, 413, 422, 500, 503, 504. */

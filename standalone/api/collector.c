@@ -133,7 +133,7 @@ static void collector_index_owners(struct collector *collector, const cJSON *own
                                    const char *key, bool add)
 {
     json_for_each (reference, owners) {
-        const char *uid = json_string(json_get(reference, "uid"), "");
+        const char *uid = json_get_string(reference, "uid");
         struct map *set = map_get(collector->dependents, uid);
 
         if (!set && add) {
@@ -392,18 +392,18 @@ static enum collector_outcome collector_look_at_owners(struct collector *collect
     size_t len = 0;
 
     json_for_each (reference, collector_owners(subject->object)) {
-        const struct resource *resource = resources_find_kind(
-            collector->api->resources, json_string(json_get(reference, "apiVersion"), ""),
-            json_string(json_get(reference, "kind"), ""));
-        const char *name = json_string(json_get(reference, "name"), "");
+        const struct resource *resource =
+            resources_find_kind(collector->api->resources, json_get_string(reference, "apiVersion"),
+                                json_get_string(reference, "kind"));
+        const char *name = json_get_string(reference, "name");
         struct collector_subject owner = { .key = NULL };
         bool is_known = len++ < MAX_OWNERS && resource && (*ns || !resource->kind.namespaced);
 
         if (is_known &&
             collector_read(collector, arena, stored_key(arena, resource, ns, name), &owner) < 0)
             return COLLECTOR_LATER;
-        if (!is_known || (owner.object && str_equal(collector_uid(&owner),
-                                                    json_string(json_get(reference, "uid"), ""))))
+        if (!is_known ||
+            (owner.object && str_equal(collector_uid(&owner), json_get_string(reference, "uid"))))
             json_add(kept, json_copy(reference));
     }
     return len && !json_len(kept)
@@ -422,7 +422,7 @@ static enum collector_outcome collector_disown(struct collector *collector, cons
     if (r != 0)
         return r > 0 ? COLLECTOR_DONE : COLLECTOR_LATER;
     json_for_each (reference, collector_owners(dependent.object)) {
-        if (!str_equal(json_string(json_get(reference, "uid"), ""), uid))
+        if (!str_equal(json_get_string(reference, "uid"), uid))
             json_add(kept, json_copy(reference));
     }
     return collector_keep(collector, arena, &dependent, "ownerReferences", kept);

@@ -14,7 +14,7 @@
 
 static bool delete_is_kind(const cJSON *object, const char *kind)
 {
-    return str_equal(json_string(json_get(object, "kind"), ""), kind);
+    return str_equal(json_get_string(object, "kind"), kind);
 }
 
 cJSON *delete_finalizers(struct arena *arena, const cJSON *live, const char *policy)

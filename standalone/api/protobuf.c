@@ -50,15 +50,6 @@ static void protobuf_free(void *data UNUSED, void *pointer UNUSED)
     /* with the arena */
 }
 
-static ProtobufCMessage *protobuf_unpack(struct protobuf_budget *budget,
-                                         const ProtobufCMessageDescriptor *descriptor,
-                                         const void *bytes, size_t len)
-{
-    ProtobufCAllocator allocator = { protobuf_alloc, protobuf_free, budget };
-
-    return protobuf_c_message_unpack(descriptor, &allocator, len, bytes);
-}
-
 /* --- trees ------------------------------------------------------------------------------------ */
 
 static cJSON *protobuf_tree(struct arena *arena, const ProtobufCMessage *message, cJSON *object);
@@ -155,6 +146,7 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
                                       .allocations =
                                           ALLOCATIONS_EACH * max_values + MORE_ALLOCATIONS,
                                       .bytes = BYTES_EACH * len + MORE_BYTES };
+    ProtobufCAllocator allocator = { protobuf_alloc, protobuf_free, &budget };
     const struct json_reading reading = { .max_values = max_values };
     const ProtobufCMessageDescriptor *kind = NULL;
     const ProtobufCMessage *message = NULL;
@@ -163,8 +155,9 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
 
     if (len < MAGIC_LEN || memcmp(bytes, MAGIC, MAGIC_LEN) != 0)
         return error_set(err, ERROR_INVALID, "the body is no protobuf message of Kubernetes");
-    envelope = (const Kube__Unknown *)(const void *)protobuf_unpack(
-        &budget, &kube__unknown__descriptor, bytes + MAGIC_LEN, len - MAGIC_LEN);
+    envelope = (const Kube__Unknown *)(const void *)protobuf_c_message_unpack(
+        &kube__unknown__descriptor, &allocator, len - MAGIC_LEN,
+        (const uint8_t *)bytes + MAGIC_LEN);
     for (size_t i = 0; envelope && envelope->typemeta && i < ARRAY_LEN(KINDS); i++) {
         if (str_equal(envelope->typemeta->kind, KINDS[i]->short_name))
             kind = KINDS[i];
@@ -172,7 +165,8 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
     if (envelope && !kind)
         return error_set(err, ERROR_INVALID, "objects of this kind must be JSON, not protobuf");
     if (envelope)
-        message = protobuf_unpack(&budget, kind, envelope->raw.data, envelope->raw.len);
+        message =
+            protobuf_c_message_unpack(kind, &allocator, envelope->raw.len, envelope->raw.data);
     if (budget.is_spent)
         return error_set(err, ERROR_TOO_LARGE,
                          "a protobuf message of more than %zu values is not read", max_values);

@@ -221,7 +221,7 @@ static const char *list_frame(const struct list *list)
     if (list->remaining && selection_is_empty(&list->selection))
         json_set_int(meta, "remainingItemCount", (int64_t)list->remaining);
     if (call->format.type == FORMAT_TABLE)
-        return json_text(call->arena, table_create(call->arena, resource, meta), NULL);
+        return json_text(call->arena, table_create(call->arena, resource, meta, NULL), NULL);
     json_set_string(frame, "kind", partial ? "PartialObjectMetadataList" : resource->list_kind);
     json_set_string(frame, "apiVersion",
                     partial ? "meta.k8s.io/v1" : resource_api_version(call->arena, resource));
@@ -240,7 +240,7 @@ int list_reply(struct list *list)
 
     if (!buf_prepend(&list->text, frame, strlen(frame) - strlen(end)) ||
         !buf_append_string(&list->text, end) || !buf_append_string(&list->text, "\n"))
-        return call_fail_too_large(call, "the list is too large");
+        return call_fail(call, 413, "RequestEntityTooLarge", "the list is too large");
 
     size_t len = list->text.len;
 

@@ -7,7 +7,7 @@
 
 static const char *review_text(const cJSON *object, const char *field)
 {
-    return json_string(json_get(object, field), "");
+    return json_get_string(object, field);
 }
 
 /* An action is allowed only if there is something to act on. */

@@ -236,7 +236,7 @@ static void write_take_metadata(struct write *write)
         json_set_copy(metadata, DELETED, json_get(live, DELETED));
     if (json_get(live, GRACE) && !json_get(metadata, GRACE))
         json_set_copy(metadata, GRACE, json_get(live, GRACE));
-    if (!*json_string(json_get(metadata, "uid"), ""))
+    if (!*json_get_string(metadata, "uid"))
         json_set_copy(metadata, "uid", json_get(live, "uid"));
 }
 
@@ -574,7 +574,7 @@ static int write_once(struct write *write)
     if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
         return call_fail(call, 400, "BadRequest", "the object nests too deep");
     if (json_count(write->object, API_MAX_OBJECT_VALUES) == API_MAX_OBJECT_VALUES)
-        return call_fail_too_large(call, "the object has too many values");
+        return call_fail(call, 413, "RequestEntityTooLarge", "the object has too many values");
     return write_store(write);
 }
 

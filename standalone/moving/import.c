@@ -155,7 +155,7 @@ static int import_make(const struct import_object *object, const char **ret_why,
                    "it, restart the server and import it again";
     if (answer.status == 201)
         return *ret_why ? 0 : 1;
-    if (str_equal(json_string(json_get(answer.body, "reason"), ""), "AlreadyExists")) {
+    if (str_equal(json_get_string(answer.body, "reason"), "AlreadyExists")) {
         r = ask(object, "GET", path, NULL, NULL, &answer, err);
         if (r < 0)
             return r;
@@ -186,7 +186,7 @@ static void refuse(struct import *import, struct arena *arena, const struct yaml
                    const cJSON *object, const char *why)
 {
     const cJSON *metadata = json_get(object, "metadata");
-    const char *ns = json_string(json_get(metadata, "namespace"), "");
+    const char *ns = json_get_string(metadata, "namespace");
     const char *what =
         arena_printf(arena, "%.100s %.63s%s%.253s", json_string(json_get(object, "kind"), "object"),
                      ns, *ns ? "/" : "", json_string(json_get(metadata, "name"), "without a name"));
@@ -209,37 +209,12 @@ static bool stays_behind(struct import *import, const cJSON *object)
     return true;
 }
 
-static int make(struct import *import, struct arena *arena, const struct resource *resource,
-                const cJSON *object, const char **ret_why, struct error *err)
-{
-    cJSON *manifest = manifest_of(arena, &resource->kind, object, true);
-    const cJSON *metadata = json_get(manifest, "metadata");
-    const struct import_object made = {
-        .options = import->options,
-        .arena = arena,
-        .resource = resource,
-        .ns = json_string(json_get(metadata, "namespace"), ""),
-        .name = json_string(json_get(metadata, "name"), ""),
-        .manifest = manifest,
-    };
-
-    if (json_get(manifest, "status")) /* the generation of what is created */
-        json_set_int((cJSON *)(uintptr_t)json_get(manifest, "status"), "observedGeneration", 1);
-    int r = import_make(&made, ret_why, err);
-    if (r < 0)
-        return r;
-    import->counts.without_owners += r > 0 && manifest_loses_owners(object);
-    import->counts.created += r > 0;
-    import->counts.unchanged += r == 0 && !*ret_why;
-    return 0;
-}
-
 static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct import *import = ctx;
-    const char *kind = json_string(json_get(object, "kind"), "");
-    const char *version = json_string(json_get(object, "apiVersion"), "");
+    const char *kind = json_get_string(object, "kind");
+    const char *version = json_get_string(object, "apiVersion");
     const char *why = NULL;
 
     if (cJSON_IsArray(json_get(object, "items")) && str_has_suffix(kind, "List"))
@@ -267,9 +242,26 @@ static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct
         import->counts.left_out[verdict]++;
         return 0;
     }
-    int r = make(import, arena, resource, object, &why, err);
+
+    cJSON *manifest = manifest_of(arena, &resource->kind, object, true);
+    const cJSON *metadata = json_get(manifest, "metadata");
+    const struct import_object made = {
+        .options = import->options,
+        .arena = arena,
+        .resource = resource,
+        .ns = json_get_string(metadata, "namespace"),
+        .name = json_get_string(metadata, "name"),
+        .manifest = manifest,
+    };
+
+    if (json_get(manifest, "status")) /* the generation of what is created */
+        json_set_int((cJSON *)(uintptr_t)json_get(manifest, "status"), "observedGeneration", 1);
+    int r = import_make(&made, &why, err);
     if (r < 0)
         return error_wrap(err, "%s", place_text(arena, place));
+    import->counts.without_owners += r > 0 && manifest_loses_owners(object);
+    import->counts.created += r > 0;
+    import->counts.unchanged += r == 0 && !why;
     if (why)
         refuse(import, arena, place, object, why);
     return 0;

@@ -65,8 +65,8 @@ static bool is_of_cluster(const struct kube_kind *kind, const cJSON *object)
         return str_equal(name, "kube-root-ca.crt");
     if (is_kind(kind, "", "ServiceAccount"))
         return str_equal(name, "default");
-    return is_kind(kind, "", "Secret") && str_equal(json_string(json_get(object, "type"), ""),
-                                                    "kubernetes.io/service-account-token");
+    return is_kind(kind, "", "Secret") &&
+           str_equal(json_get_string(object, "type"), "kubernetes.io/service-account-token");
 }
 
 static bool has_controller(const cJSON *object)
@@ -82,7 +82,7 @@ static bool has_controller(const cJSON *object)
 static bool is_finished(const struct kube_kind *kind, const cJSON *object)
 {
     const cJSON *status = json_get(object, "status");
-    const char *phase = json_string(json_get(status, "phase"), "");
+    const char *phase = json_get_string(status, "phase");
 
     if (is_kind(kind, VMAFX_GROUP, "VmafxJob"))
         return str_equal(phase, "Succeeded") || str_equal(phase, "Failed");
@@ -162,7 +162,7 @@ static void clean_metadata(const struct kube_kind *kind, cJSON *metadata)
         json_remove(metadata, SERVERS[i]);
     if (!kind->namespaced)
         json_remove(metadata, "namespace");
-    else if (!*json_string(json_get(metadata, "namespace"), ""))
+    else if (!*json_get_string(metadata, "namespace"))
         json_set_string(metadata, "namespace", "default");
     if (json_get(metadata, "annotations"))
         json_remove(member(metadata, "annotations"), LAST_APPLIED);

@@ -196,7 +196,7 @@ static int json_patch_act(struct json_patching *patching, enum json_operation ki
 
 static int json_patch_carry_out(struct json_patching *patching, const cJSON *operation)
 {
-    const char *name = json_string(json_get(operation, "op"), "");
+    const char *name = json_get_string(operation, "op");
     const char *path = json_string(json_get(operation, "path"), NULL);
     const char *from = json_string(json_get(operation, "from"), NULL);
     const cJSON *given = json_get(operation, "value");

@@ -59,18 +59,18 @@ static struct manager *managers_get(struct managers *managers, const struct mana
 
 static bool managers_read_entry(struct arena *arena, const cJSON *entry, struct manager *ret)
 {
-    const char *operation = json_string(json_get(entry, "operation"), "");
+    const char *operation = json_get_string(entry, "operation");
     const cJSON *fields = json_get(entry, "fieldsV1");
 
     *ret = (struct manager){
-        .name = json_string(json_get(entry, "manager"), ""),
-        .subresource = json_string(json_get(entry, "subresource"), ""),
-        .version = json_string(json_get(entry, "apiVersion"), ""),
+        .name = json_get_string(entry, "manager"),
+        .subresource = json_get_string(entry, "subresource"),
+        .version = json_get_string(entry, "apiVersion"),
         .applies = str_equal(operation, "Apply"),
-        .time = json_string(json_get(entry, "time"), ""),
+        .time = json_get_string(entry, "time"),
     };
     if ((!ret->applies && !str_equal(operation, "Update")) || !*ret->version ||
-        !str_equal(json_string(json_get(entry, "fieldsType"), ""), "FieldsV1"))
+        !str_equal(json_get_string(entry, "fieldsType"), "FieldsV1"))
         return false;
     return !fields || field_set_read(arena, fields, &ret->fields);
 }
@@ -376,7 +376,7 @@ static struct field_set managing_allowed(const struct managing *self)
 
     if (!str_equal(self->own.name, "kubectl") || !*last ||
         json_parse(self->arena, last, strlen(last), &object, NULL) < 0 ||
-        !str_equal(json_string(json_get(object, "apiVersion"), ""), self->own.version) ||
+        !str_equal(json_get_string(object, "apiVersion"), self->own.version) ||
         fields_of(self->arena, self->schema, object, false, &set, NULL) < 0)
         return (struct field_set){ 0 };
     change = fields_compare(self->arena, &set, &self->live_fields);
@@ -444,8 +444,8 @@ static int managing_read_live(struct managing *self, const cJSON *live, struct e
 /* The manager gets the fields that are applied now. */
 static int managing_read_applied(struct managing *self, struct error *err)
 {
-    const char *version = json_string(json_get(self->applied, "apiVersion"), "");
-    const char *kind = json_string(json_get(self->applied, "kind"), "");
+    const char *version = json_get_string(self->applied, "apiVersion");
+    const char *kind = json_get_string(self->applied, "kind");
     struct manager *known;
     struct error why;
 
@@ -492,8 +492,7 @@ static void managing_refresh_annotation(const struct managing *self, cJSON *obje
     const cJSON *annotations = json_path(object, "metadata", "annotations", NULL);
     cJSON *copy;
 
-    if (!str_equal(self->own.name, "kubectl") ||
-        !*json_string(json_get(annotations, LAST_APPLIED), ""))
+    if (!str_equal(self->own.name, "kubectl") || !*json_get_string(annotations, LAST_APPLIED))
         return;
     copy = arena_own(self->arena, json_copy(self->applied), json_free);
     json_remove((cJSON *)(uintptr_t)json_path(copy, "metadata", "annotations", NULL), LAST_APPLIED);

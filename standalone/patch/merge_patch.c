@@ -28,7 +28,7 @@ static void merge_fail(struct merging *merging, const char *why, const char *nam
 
 static const char *merge_directive(const cJSON *item)
 {
-    return json_string(json_get(item, MERGE_DIRECTIVE), "");
+    return json_get_string(item, MERGE_DIRECTIVE);
 }
 
 /* A copy of what a patch adds, without the nulls among the members of objects, and without objects that have a

@@ -22,7 +22,7 @@ static cJSON *member_of(cJSON *object, const char *name)
 static void namespace_fill(struct arena *arena UNUSED, cJSON *object, const cJSON *old UNUSED)
 {
     cJSON *metadata = member_of(object, "metadata");
-    const char *name = json_string(json_get(metadata, "name"), "");
+    const char *name = json_get_string(metadata, "name");
 
     if (*name)
         json_set_string(member_of(metadata, "labels"), NAMESPACE_LABEL, name);

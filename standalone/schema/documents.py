@@ -56,6 +56,13 @@ def kind_of(entry, custom=False, absent=False):
     return kind
 
 
+def steps_of(path):
+    """The JSONPath `.a.b[?(@.type=="Ready")].c` as ["a", "b", {"type": "Ready"}, "c"]"""
+    steps = list(re.finditer(r'\.(\w+)|\[\?\(@\.(\w+)=="([^"]*)"\)\]', path))
+    assert "".join(step[0] for step in steps) == path, path
+    return [step[1] or {step[2]: step[3]} for step in steps]
+
+
 def column_of(column, definitions):
     text = column.get("description", "")
     if "#" in text and " " not in text:
@@ -63,7 +70,8 @@ def column_of(column, definitions):
         text = definitions[definition]["properties"][member]["description"]
     definition = {"name": column["name"], "type": column.get("type", "string"), "format": column.get("format", ""),
                   "description": text, "priority": column.get("priority", 0)}
-    return {"definition": definition, "cell": column.get("cell", ""), "path": column.get("jsonPath", "")}
+    return {"definition": definition, "cell": column.get("cell", ""),
+            "paths": [steps_of(path) for path in column["jsonPath"].split(",")]}
 
 
 def custom_kind(manifest, definitions):

@@ -52,9 +52,8 @@ static int decode_types(const struct schema *schema, const char *path, const cJS
     if (!field_errors_count(errors))
         return 0;
     first = json_first(field_errors_causes(errors));
-    return error_set(err, ERROR_INVALID, "%.200s: %.300s",
-                     json_string(json_get(first, "field"), ""),
-                     json_string(json_get(first, "message"), ""));
+    return error_set(err, ERROR_INVALID, "%.200s: %.300s", json_get_string(first, "field"),
+                     json_get_string(first, "message"));
 }
 
 static bool is_time(const char *text, bool micro)
@@ -184,17 +183,12 @@ struct meta_check {
     const cJSON *old; /* metadata of the old object; NULL: created */
 };
 
-static const char *text_at(const cJSON *object, const char *name)
-{
-    return json_string(json_get(object, name), "");
-}
-
 /* --- names ------------------------------------------------------------------------------------ */
 
 static void meta_check_names(const struct meta_check *check)
 {
-    const char *name = text_at(check->metadata, "name");
-    const char *ns = text_at(check->metadata, "namespace");
+    const char *name = json_get_string(check->metadata, "name");
+    const char *ns = json_get_string(check->metadata, "namespace");
 
     if (*name && str_equal(check->kind->plural, "namespaces"))
         check_dns_label(check->errors, "metadata.name", name);
@@ -238,7 +232,7 @@ static void meta_check_owners(const struct meta_check *check)
 
     json_for_each (owner, json_get(check->metadata, "ownerReferences")) {
         for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
-            if (!*text_at(owner, FIELDS[i]))
+            if (!*json_get_string(owner, FIELDS[i]))
                 invalid_text(check->errors,
                              arena_printf(check->arena, "metadata.ownerReferences.%s", FIELDS[i]),
                              "", "must not be empty");
@@ -289,7 +283,7 @@ static void meta_check_unchanged(const struct meta_check *check)
                                          "deletionTimestamp",
                                          "deletionGracePeriodSeconds" };
 
-    if (!*text_at(check->metadata, "resourceVersion"))
+    if (!*json_get_string(check->metadata, "resourceVersion"))
         invalid_text(check->errors, "metadata.resourceVersion", "",
                      "must be specified for an update");
     for (size_t i = 0; i < ARRAY_LEN(FIXED); i++) {

@@ -14,11 +14,6 @@ struct resources {
     size_t len;
 };
 
-static const char *text_at(const cJSON *object, const char *name)
-{
-    return json_string(json_get(object, name), "");
-}
-
 /* A kind without rules has its schema alone. */
 static void set_custom(struct arena *arena, struct resource *resource)
 {
@@ -38,10 +33,10 @@ static int add_resource(struct resources *resources, const cJSON *document,
 {
     struct resource *resource = &resources->items[resources->len++];
     const struct kube_kind kind = {
-        .group = text_at(document, "group"),
-        .version = text_at(document, "version"),
-        .kind = text_at(document, "kind"),
-        .plural = text_at(document, "plural"),
+        .group = json_get_string(document, "group"),
+        .version = json_get_string(document, "version"),
+        .kind = json_get_string(document, "kind"),
+        .plural = json_get_string(document, "plural"),
         .namespaced = json_bool(json_get(document, "namespaced"), false),
     };
     bool is_builtin = false;
@@ -54,7 +49,7 @@ static int add_resource(struct resources *resources, const cJSON *document,
             *resource = BUILTIN_RESOURCES[i];
     }
     resource->kind = kind;
-    resource->list_kind = text_at(document, "listKind");
+    resource->list_kind = json_get_string(document, "listKind");
     resource->absent = json_bool(json_get(document, "absent"), false);
     if (resource->absent) {
         resource->storage = arena_printf(resources->arena, "absent/%s", kind.plural);
@@ -86,7 +81,7 @@ int resources_create(struct resources **ret, struct error *err)
     json_for_each (kind, served) {
         r = add_resource(resources, kind, json_get(document, "definitions"), err);
         if (r < 0)
-            return error_wrap(err, "kind '%s'", text_at(kind, "kind"));
+            return error_wrap(err, "kind '%s'", json_get_string(kind, "kind"));
     }
     *ret = TAKE(resources);
     return 0;

@@ -15,45 +15,17 @@ enum table_include table_include_of(const char *text)
     return str_equal(text, "None") ? TABLE_NONE : TABLE_METADATA;
 }
 
-/* --- JSONPath, as far as additionalPrinterColumns may use it ------------------------------------ */
-
-/* `?(@.type=="Ready")` of an array: the first item that has this member. */
-static const cJSON *filtered(struct arena *arena, const cJSON *array, const char *filter)
-{
-    const char *name = filter + strlen("?(@."), *equals = strstr(name, "==\"");
-    const char *end = equals ? strstr(equals, "\")") : NULL;
-
-    if (!str_has_prefix(filter, "?(@.") || !end)
-        return NULL;
-    const char *value = equals + strlen("==\"");
-    const char *expected = arena_strndup(arena, value, (size_t)(end - value));
-    const char *member = arena_strndup(arena, name, (size_t)(equals - name));
-
-    json_for_each (item, array) {
-        if (str_equal(json_string(json_get(item, member), NULL), expected))
-            return item;
-    }
-    return NULL;
-}
-
-static const cJSON *value_at(struct arena *arena, const cJSON *object, const char *path)
+/* A path is an array of names of members. {"type":"Ready"} is the first item of a list that has this member. */
+static const cJSON *value_at(const cJSON *object, const cJSON *path)
 {
     const cJSON *value = object;
 
-    while (*path && value) {
-        if (*path == '[') {
-            const char *end = strchr(path, ']');
+    json_for_each (step, path) {
+        const cJSON *wanted = json_first(step), *item = json_first(value);
 
-            if (!end)
-                return NULL;
-            value = filtered(arena, value, path + 1);
-            path = end + 1;
-        } else {
-            size_t len = strcspn(path + 1, ".[");
-
-            value = json_get(value, arena_strndup(arena, path + 1, len));
-            path += 1 + len;
-        }
+        while (wanted && item && !json_equal(json_get(item, wanted->string), wanted))
+            item = item->next;
+        value = wanted ? item : json_get(value, json_string(step, ""));
     }
     return value;
 }
@@ -107,8 +79,8 @@ static cJSON *date_cell(struct arena *arena, const char *text, const char *inval
 /* "Task/a" of a reference to an object, in lower case as kubectl takes it. */
 static const char *reference_text(struct arena *arena, const cJSON *reference)
 {
-    char *kind = arena_strdup(arena, json_string(json_get(reference, "kind"), ""));
-    const char *name = json_string(json_get(reference, "name"), "");
+    char *kind = arena_strdup(arena, json_get_string(reference, "kind"));
+    const char *name = json_get_string(reference, "name");
 
     for (char *c = kind; *c; c++)
         *c = (char)tolower((unsigned char)*c);
@@ -117,20 +89,18 @@ static const char *reference_text(struct arena *arena, const cJSON *reference)
 
 /* Cells of built-in kinds: of the first path that has a value the text, age, number or referenced object, or how many
  * members are at all paths. */
-static cJSON *builtin_cell(struct arena *arena, const char *cell, const char *paths,
+static cJSON *builtin_cell(struct arena *arena, const char *cell, const cJSON *paths,
                            const cJSON *object, int64_t now_us)
 {
     const cJSON *value = NULL;
     size_t count = 0;
 
-    for (const char *path = paths; *path; path += strspn(path, ",")) {
-        size_t len = strcspn(path, ",");
-        const cJSON *found = value_at(arena, object, arena_strndup(arena, path, len));
+    json_for_each (path, paths) {
+        const cJSON *found = value_at(object, path);
 
         if (!value)
             value = found;
         count += json_len(found);
-        path += len;
     }
     if (str_equal(cell, "count"))
         return cJSON_CreateNumber((double)count);
@@ -143,22 +113,17 @@ static cJSON *builtin_cell(struct arena *arena, const char *cell, const char *pa
     return cJSON_CreateString(json_string(value, ""));
 }
 
-static const char *text_at(const cJSON *column, const char *name)
-{
-    return json_string(json_get(column, name), "");
-}
-
 static cJSON *cell_of(struct arena *arena, const cJSON *column, const cJSON *object, int64_t now_us)
 {
-    const char *cell = text_at(column, "cell"), *path = text_at(column, "path");
-    const cJSON *definition = json_get(column, "definition"), *value;
-    const char *type = text_at(definition, "type");
+    const char *cell = json_get_string(column, "cell");
+    const cJSON *definition = json_get(column, "definition"), *paths = json_get(column, "paths");
+    const cJSON *value = value_at(object, json_first(paths));
+    const char *type = json_get_string(definition, "type");
 
     if (*cell)
-        return builtin_cell(arena, cell, path, object, now_us);
-    value = value_at(arena, object, path);
+        return builtin_cell(arena, cell, paths, object, now_us);
     if (!value)
-        return *text_at(definition, "format") ? cJSON_CreateString("") : cJSON_CreateNull();
+        return *json_get_string(definition, "format") ? cJSON_CreateString("") : cJSON_CreateNull();
     if (str_equal(type, "date") && cJSON_IsString(value))
         return date_cell(arena, value->valuestring, "<invalid>", now_us);
     if (str_equal(type, "date"))
@@ -177,20 +142,20 @@ static cJSON *cell_of(struct arena *arena, const cJSON *column, const cJSON *obj
 
 /* --- the document ----------------------------------------------------------------------------- */
 
-cJSON *table_create(struct arena *arena, const struct resource *resource, const cJSON *list_meta)
+cJSON *table_create(struct arena *arena, const struct resource *resource, const cJSON *list_meta,
+                    cJSON *first)
 {
-    cJSON *table = json_object(arena), *columns;
+    cJSON *table = json_object(arena), *columns, *rows;
 
     json_set_string(table, "kind", "Table");
     json_set_string(table, "apiVersion", "meta.k8s.io/v1");
-    if (list_meta)
-        json_set_copy(table, "metadata", list_meta);
-    else
-        json_set_object(table, "metadata");
+    json_set_copy(table, "metadata", list_meta);
     columns = json_set_array(table, "columnDefinitions");
     json_for_each (column, resource->columns)
         json_add(columns, json_copy(json_get(column, "definition")));
-    json_set_array(table, "rows");
+    rows = json_set_array(table, "rows");
+    if (first)
+        json_add(rows, first);
     return table;
 }
 
@@ -208,15 +173,6 @@ cJSON *table_row(struct arena *arena, const struct resource *resource,
     else
         json_set(row, "object", cJSON_CreateNull());
     return row;
-}
-
-void table_add(struct arena *arena, cJSON *table, const struct resource *resource,
-               const struct table_options *options, const cJSON *object)
-{
-    cJSON *rows = cJSON_DetachItemFromObjectCaseSensitive(table, "rows");
-
-    json_add(rows, table_row(arena, resource, options, object));
-    json_set(table, "rows", rows);
 }
 
 cJSON *partial_metadata(struct arena *arena, const cJSON *object)

@@ -13,14 +13,11 @@ struct table_options {
     int64_t now_us; /* wall clock; ages of built-in kinds are counted from it */
 };
 
-/*
- * Owned by the arena. list_meta: metadata of the list (resourceVersion, continue, remainingItemCount); of
- * one object its resourceVersion. objects are copied as far as the rows hold them.
- */
-cJSON *table_create(struct arena *arena, const struct resource *resource, const cJSON *list_meta);
-/* One more row, or one by itself, which is the caller's. */
-void table_add(struct arena *arena, cJSON *table, const struct resource *resource,
-               const struct table_options *options, const cJSON *object);
+/* Owned by the arena. list_meta: metadata of the list (resourceVersion, continue, remainingItemCount); of one object its
+ * resourceVersion. Takes the first row; NULL: there is none. */
+cJSON *table_create(struct arena *arena, const struct resource *resource, const cJSON *list_meta,
+                    cJSON *first);
+/* A row is the caller's. The object is copied as far as the row holds it. */
 cJSON *table_row(struct arena *arena, const struct resource *resource,
                  const struct table_options *options, const cJSON *object);
 

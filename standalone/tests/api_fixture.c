@@ -145,11 +145,11 @@ const char *refusal(const char *method, const char *path, const char *body, int 
 {
     const cJSON *answer = ask(method, path, body, status);
 
-    ck_assert_str_eq(json_string(json_get(answer, "kind"), ""), "Status");
-    ck_assert_str_eq(json_string(json_get(answer, "apiVersion"), ""), "v1");
+    ck_assert_str_eq(json_get_string(answer, "kind"), "Status");
+    ck_assert_str_eq(json_get_string(answer, "apiVersion"), "v1");
     ck_assert_int_eq(json_int(json_get(answer, "code"), 0), status);
-    return arena_printf(test_arena, "%s: %s", json_string(json_get(answer, "reason"), ""),
-                        json_string(json_get(answer, "message"), ""));
+    return arena_printf(test_arena, "%s: %s", json_get_string(answer, "reason"),
+                        json_get_string(answer, "message"));
 }
 
 const char *task_text(const char *name, const char *more_metadata, const char *more_spec)
@@ -187,7 +187,7 @@ const char *watch_next(struct api_watch *watch)
 
     const cJSON *event = parsed(test_arena, arena_strndup(test_arena, line, len - 1));
     const cJSON *object = json_get(event, "object");
-    const char *type = json_string(json_get(event, "type"), "");
+    const char *type = json_get_string(event, "type");
 
     if (str_equal(type, "ERROR"))
         return arena_printf(test_arena, "ERROR %d", (int)json_int(json_get(object, "code"), 0));

@@ -126,10 +126,9 @@ static const char *words_of(const cJSON *list, const char *outer, const char *fi
         const cJSON *object = outer ? json_get(item, outer) : item;
 
         ret = arena_printf(test_arena, "%s%s%s", ret, *ret ? " " : "",
-                           json_string(json_get(object, first), ""));
+                           json_get_string(object, first));
         if (second)
-            ret =
-                arena_printf(test_arena, "%s: %s", ret, json_string(json_get(object, second), ""));
+            ret = arena_printf(test_arena, "%s: %s", ret, json_get_string(object, second));
     }
     return ret;
 }
@@ -138,12 +137,12 @@ static const char *refusal_said(void)
 {
     const cJSON *status = answer();
 
-    expect(str_equal(json_string(json_get(status, "kind"), ""), "Status") &&
-               str_equal(json_string(json_get(status, "apiVersion"), ""), "v1") &&
+    expect(str_equal(json_get_string(status, "kind"), "Status") &&
+               str_equal(json_get_string(status, "apiVersion"), "v1") &&
                json_int(json_get(status, "code"), 0) == api_answer.status,
            "no Status of %d: %s", api_answer.status, api_answer.body);
-    return arena_printf(test_arena, "%s: %s", json_string(json_get(status, "reason"), ""),
-                        json_string(json_get(status, "message"), ""));
+    return arena_printf(test_arena, "%s: %s", json_get_string(status, "reason"),
+                        json_get_string(status, "message"));
 }
 
 static const char *next_event(void)

@@ -48,7 +48,7 @@ static void forget_pages(void)
 
 static const char *answer_text(const char *member)
 {
-    return json_string(json_get(parsed(test_arena, api_answer.body), member), "");
+    return json_get_string(parsed(test_arena, api_answer.body), member);
 }
 
 static void expect_refusal(int status, const char *reason)

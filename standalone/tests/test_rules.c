@@ -173,7 +173,7 @@ static void expect_refused(const struct resource *resource, const struct example
 static void walk(const struct resource *resource, const char *path, const cJSON *schema)
 {
     json_for_each (rule, json_get(schema, "x-kubernetes-validations")) {
-        const char *message = json_string(json_get(rule, "message"), "");
+        const char *message = json_get_string(rule, "message");
         const struct example *example = example_of(singular_of(resource), path, message);
 
         ck_assert_msg(example != NULL, "%s %s: no example for the rule '%s'", singular_of(resource),

@@ -131,7 +131,7 @@ static const char *message_of(const char *answer)
     const char *body = strstr(answer, "\r\n\r\n");
 
     ck_assert_ptr_nonnull(body);
-    return json_string(json_get(parsed(own, body + 4), "message"), "");
+    return json_get_string(parsed(own, body + 4), "message");
 }
 
 /* More than the room for bodies has: 64 MiB. */

@@ -77,7 +77,7 @@ void fuzz_input(const uint8_t *bytes, size_t len)
     if (json_parse(arena, (const char *)bytes, len, &input, &err) < 0)
         return;
 
-    const struct resource *resource = resource_of(json_string(json_get(input, "plural"), ""));
+    const struct resource *resource = resource_of(json_get_string(input, "plural"));
     heap_pause(); /* a body is read once */
     cJSON *live = arena_own(arena, json_copy(json_get(input, "live")), json_free);
     cJSON *object = arena_own(arena, json_copy(json_get(input, "object")), json_free);
