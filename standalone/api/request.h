@@ -26,7 +26,7 @@ struct route {
 /* "/api/v1/namespaces/x" is the namespace, "/api/v1/namespaces/x/secrets" is a collection in it. */
 struct route route_parse(struct arena *arena, const char *path);
 
-/* ListOptions, CreateOptions, PatchOptions, DeleteOptions. Strings are decoded, in the arena, "" where there is none. */
+/* ListOptions, CreateOptions, PatchOptions, DeleteOptions. Strings are decoded, in the arena; "": there is none. */
 struct query {
     bool watch;
     bool allow_bookmarks;

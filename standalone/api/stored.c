@@ -67,7 +67,7 @@ int stored_tree(struct arena *arena, const struct resource *resource, const stru
     if (r < 0)
         return error_set(err, ERROR_INTERNAL, "'%s' in the store is no object", value->key);
 
-    cJSON *object = (cJSON *)(uintptr_t)tree; /* nobody else has it */
+    cJSON *object = (cJSON *)(uintptr_t)tree; /* it has no other owner */
 
     if (resource->convert)
         resource->convert(object, false);

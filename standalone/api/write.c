@@ -32,7 +32,7 @@
  * Functions that return int: 0, or -1 after a refusal; 1: another writer was faster, and nothing was written.
  */
 enum write_adds { ADDS_NEVER, ADDS_IF_ABSENT, ADDS_ALWAYS }; /* an object that is not there */
-/* What the body is. */
+/* The type of the body. */
 enum patch_type { NO_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH, PATCH_TYPES };
 static const char *const MEDIA_TYPES[] = {
     [JSON_PATCH] = "application/json-patch+json",
@@ -533,7 +533,7 @@ static int write_patch(struct write *write, const cJSON *patch, cJSON **ret, str
 static int write_change(struct write *write)
 {
     struct api_call *call = write->call;
-    cJSON *patch, *object;
+    cJSON *patch, *object = NULL;
     struct error err;
 
     if (write->patch == NO_PATCH) {

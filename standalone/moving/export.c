@@ -71,8 +71,8 @@ static int write_object(struct export *export, struct arena *arena, const struct
     return 0;
 }
 
-/* By pages, each let go before the next. Of namespaces with options->ns the first one from this name on: the prefix finds
- * also those that begin like it. */
+/* By pages, each let go before the next. Of namespaces with options->ns the first one from this name on: the prefix
+ * finds also those that begin like it. */
 static int write_kind(struct export *export, struct error *err)
 {
     const char *ns = str_is_empty(export->options->ns) ? NULL : export->options->ns;
@@ -82,7 +82,7 @@ static int write_kind(struct export *export, struct error *err)
         .limit = is_one ? 1 : PAGE,
         .uncounted = true,
     };
-    struct kv_page page;
+    struct kv_page page = { 0 };
     int r;
 
     do {
@@ -96,7 +96,7 @@ static int write_kind(struct export *export, struct error *err)
 
             r = write_object(export, own, &page.items[i], err);
         }
-        if (r == 0 && page.remaining)
+        if (page.remaining)
             range.after = arena_strdup(export->arena, page.items[page.len - 1].key);
     } while (r == 0 && page.remaining && !is_one);
     return r;

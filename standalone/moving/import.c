@@ -203,10 +203,29 @@ static bool stays_behind(struct import *import, const cJSON *object)
     static const struct kube_kind ANY = { .group = "", .kind = "", .namespaced = true };
     enum manifest_verdict verdict = manifest_judge(&ANY, object);
 
-    if (verdict != MANIFEST_CHILD && verdict != MANIFEST_OF_CLUSTER)
+    if (!cJSON_IsObject(json_get(object, "metadata")) ||
+        (verdict != MANIFEST_CHILD && verdict != MANIFEST_OF_CLUSTER))
         return false;
     import->counts.left_out[verdict]++;
     return true;
+}
+
+/* resource: of the object; NULL: its kind is not served. Returns NULL if nothing is wrong. */
+static const char *fault_of(struct arena *arena, const struct resource *resource,
+                            const cJSON *object)
+{
+    const char *kind = json_get_string(object, "kind");
+    const char *version = json_get_string(object, "apiVersion");
+
+    if (!resource && !cJSON_IsObject(json_get(object, "metadata")))
+        return "not an object of the Kubernetes API";
+    if (!*kind || !*version)
+        return *kind ? "apiVersion is missing" : "kind is missing";
+    if (!resource)
+        return arena_printf(arena, "%.100s %.100s is not served here", version, kind);
+    if (str_is_empty(json_string(json_path(object, "metadata", "name", NULL), "")))
+        return "metadata.name is missing";
+    return NULL;
 }
 
 static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct error *err)
@@ -214,24 +233,16 @@ static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct import *import = ctx;
     const char *kind = json_get_string(object, "kind");
-    const char *version = json_get_string(object, "apiVersion");
-    const char *why = NULL;
 
     if (cJSON_IsArray(json_get(object, "items")) && str_has_suffix(kind, "List"))
         return 0; /* its items were here */
 
-    const struct resource *resource =
-        resources_find_kind(import->options->resources, version, kind);
-    if (!resource && !cJSON_IsObject(json_get(object, "metadata")))
-        why = "not an object of the Kubernetes API";
-    else if (!resource && stays_behind(import, object))
+    const struct resource *resource = resources_find_kind(
+        import->options->resources, json_get_string(object, "apiVersion"), kind);
+    if (!resource && stays_behind(import, object))
         return 0;
-    else if (!*kind || !*version)
-        why = *kind ? "apiVersion is missing" : "kind is missing";
-    else if (!resource)
-        why = arena_printf(arena, "%.100s %.100s is not served here", version, kind);
-    else if (str_is_empty(json_string(json_path(object, "metadata", "name", NULL), "")))
-        why = "metadata.name is missing";
+
+    const char *why = fault_of(arena, resource, object);
     if (why) {
         refuse(import, arena, place, object, why);
         return 0;

@@ -20,8 +20,8 @@ struct field_set {
     const cJSON *value; /* of an object (fields.h) */
 };
 
-/* Building: children may come in any order; the set is complete once they are ordered. The returned child is valid until
- * the next one is added. Reserving space for so many children of an empty set saves memory. */
+/* Building: children may come in any order; the set is complete once they are ordered. The returned child is valid
+ * until the next one is added. Reserving space for so many children of an empty set saves memory. */
 void field_set_reserve(struct arena *arena, struct field_set *set, size_t len);
 struct field_set *field_set_add(struct arena *arena, struct field_set *set, char kind,
                                 const char *name);

@@ -8,7 +8,6 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/json/place.h"
-#include "common/kube/finalizer.h"
 #include "common/schema/nodes.h"
 #include "standalone/schema/name_rules.h"
 
@@ -247,11 +246,16 @@ static void meta_check_owners(const struct meta_check *check)
 static void meta_check_finalizers(const struct meta_check *check)
 {
     const cJSON *finalizers = json_get(check->metadata, "finalizers");
+    bool orphan = false, foreground = false;
 
-    json_for_each (finalizer, finalizers)
-        check_qualified_name(check->errors, "metadata.finalizers", json_string(finalizer, ""));
-    if (finalizer_has(check->object, "orphan") &&
-        finalizer_has(check->object, "foregroundDeletion"))
+    json_for_each (finalizer, finalizers) {
+        const char *name = json_string(finalizer, "");
+
+        check_qualified_name(check->errors, "metadata.finalizers", name);
+        orphan |= str_equal(name, "orphan");
+        foreground |= str_equal(name, "foregroundDeletion");
+    }
+    if (orphan && foreground)
         field_error(check->errors, FIELD_ERROR_INVALID, "metadata.finalizers", finalizers,
                     "orphan and foregroundDeletion exclude each other");
 }

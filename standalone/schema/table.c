@@ -124,10 +124,9 @@ static cJSON *cell_of(struct arena *arena, const cJSON *column, const cJSON *obj
         return builtin_cell(arena, cell, paths, object, now_us);
     if (!value)
         return *json_get_string(definition, "format") ? cJSON_CreateString("") : cJSON_CreateNull();
-    if (str_equal(type, "date") && cJSON_IsString(value))
-        return date_cell(arena, value->valuestring, "<invalid>", now_us);
     if (str_equal(type, "date"))
-        return cJSON_CreateNull();
+        return cJSON_IsString(value) ? date_cell(arena, value->valuestring, "<invalid>", now_us)
+                                     : cJSON_CreateNull();
     if (str_equal(type, "integer") && json_is_number(value))
         return cJSON_CreateNumber((double)(int64_t)json_double(value, 0));
     if (str_equal(type, "number") || str_equal(type, "integer") || str_equal(type, "boolean"))

@@ -13,8 +13,8 @@ struct table_options {
     int64_t now_us; /* wall clock; ages of built-in kinds are counted from it */
 };
 
-/* Owned by the arena. list_meta: metadata of the list (resourceVersion, continue, remainingItemCount); of one object its
- * resourceVersion. Takes the first row; NULL: there is none. */
+/* Owned by the arena. list_meta: metadata of the list (resourceVersion, continue, remainingItemCount); of one object
+ * its resourceVersion. Takes the first row; NULL: there is none. */
 cJSON *table_create(struct arena *arena, const struct resource *resource, const cJSON *list_meta,
                     cJSON *first);
 /* A row is the caller's. The object is copied as far as the row holds it. */

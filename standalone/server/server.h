@@ -26,7 +26,7 @@ struct server_options {
  *     room. Of more connections than max_strangers without a known user the oldest is closed, so
  *     that they hold up no others.
  *  2. Bodies of at most api_max_body(). A request, and each chunk of a watch, has a minute.
- *  3. A watch tells nothing to a user who is removed, or has another role, and ends within five seconds.
+ *  3. A watch of a user who is removed, or has another role, sends nothing more and ends within five seconds.
  *     Of one user no more than half of the connections have a request in progress, and no more than a quarter
  *     are watches: then 429.
  *  4. Requests in work and answers that are not read are limited by seats.h. A request that has to wait too long in

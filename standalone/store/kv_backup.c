@@ -172,7 +172,7 @@ int kv_backup(const char *store, const char *path, struct error *err)
 
     if (stat(store, &status) < 0)
         return error_set(err, ERROR_NOT_FOUND, "store '%s': %s", store, strerror(errno));
-    /* One that nobody has open may have a log of a process that was killed: only who opens it reads that. */
+    /* A store that no process has open may have a log of one that was killed. Opening it reads that. */
     int r = kv_open(&options, &kv, err);
     if (r < 0 && r != -ERROR_UNAVAILABLE)
         return r;

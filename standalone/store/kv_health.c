@@ -86,8 +86,8 @@ int kv_check(struct kv_connection *connection, struct error *err)
 
 /* --- whether it can be read again --- */
 
-/* Through a connection that knows nothing of before. Nothing that was acknowledged is missing: another file, in the place
- * of this one, may be sound. */
+/* Through a connection that knows nothing of before. Nothing that was acknowledged is missing: another file, in the
+ * place of this one, may be sound. */
 static int look(struct kv *kv, struct error *err)
 {
     struct kv_connection connection = { 0 };

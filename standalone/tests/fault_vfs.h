@@ -10,7 +10,7 @@
 void fault_vfs_install(void);
 
 /*
- * What is written stays unsynced until SQLite syncs its file, although every reader sees it. (Nothing is synced to the
+ * A write stays unsynced until SQLite syncs its file, although every reader sees it. (Nothing is synced to the
  * real disk.) Writes what a disk could hold if the power went now: what was synced, and of the rest each sector of 512
  * bytes by chance; as SQLite supposes of disks, bytes beside what was written stay as they were (POWERSAFE_OVERWRITE).
  */

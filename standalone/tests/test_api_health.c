@@ -1,4 +1,4 @@
-/* What /readyz says of a store that cannot be read or lost writes, what another policy does after a restart, and metrics. */
+/* The answer of /readyz of a store that cannot be read or lost writes, another policy after a restart, and metrics. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* A disk that is full, or fails, and is well again: nothing is lost, and nothing has to be done by hand. Reads and writes
- * of a disk that cannot be read are in test_api_unreadable.c. */
+/* A disk that is full, or fails, and is well again: nothing is lost, and nothing has to be done by hand. Reads and
+ * writes of a disk that cannot be read are in test_api_unreadable.c. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -94,7 +94,7 @@ TEST_TIMES(whoever_finds_it_it_is_said, 3)
     struct kv_watch *watch = kv_fixture_watch("/", 1);
 
     kv_fixture_execute(LOST);
-    ck_assert_int_eq(kv_health(kv_store.kv, NULL), 0); /* nobody has looked */
+    ck_assert_int_eq(kv_health(kv_store.kv, NULL), 0); /* no check was made */
     if (_i == 0)
         ck_assert_int_eq(kv_list(kv_store.kv, kv_store.arena, &range, &page, &kv_store.err),
                          -ERROR_INTERNAL);

@@ -221,7 +221,7 @@ TEST_TIMES(a_mark_that_is_damaged_keeps_no_sound_store_from_starting, 2)
         }
         ck_assert_str_eq(kv_fixture_list("/", 0), left.content);
         kv_fixture_close(&kv_store);
-        kv_fixture_open(&kv_store); /* it is written anew */
+        kv_fixture_open(&kv_store); /* it is written again */
         ck_assert_uint_eq(kv_revision(kv_store.kv), revision);
         kv_fixture_close(&kv_store);
     }

@@ -1,4 +1,4 @@
-/* What clients may send at most, and which requests are long. */
+/* The limits of what clients send, and the requests that are long. */
 #include <check.h>
 #include <string.h>
 

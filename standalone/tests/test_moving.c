@@ -1,4 +1,4 @@
-/* Exports, imports into the same store and into a second one: what goes along, what of it, and that it arrives as it was. */
+/* Exports, imports into the same store and into a second one: all that goes along arrives as it was. */
 #include <check.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The commands: who else can get at the data directory, users that are added, what init makes, keeps and refuses to touch,
- * and what export and import say when they cannot go on. */
+/* The commands: who else can get at the data directory, users that are added, what init makes, keeps and refuses to
+ * touch, and what export and import say when they cannot go on. */
 #include <check.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@
 #define ADDERS 8
 
 static struct arena *init_arena;
-/* Of init and add-user; a view by default. What is printed meanwhile, kubeconfigs, goes nowhere. */
+/* Calls init and add-user, of a view by default. The kubeconfigs that they print are dropped. */
 static struct standalone_settings init_settings;
 
 static int stdout_before;

@@ -1,4 +1,4 @@
-/* The server in front of the API: strangers in nobody's way, limits, one user as another, users that come and go. */
+/* The server in front of the API: strangers that hold up no users, limits, users that come and go. */
 #include <check.h>
 #include <poll.h>
 #include <pthread.h>
