@@ -11,6 +11,7 @@ const struct admission ADMISSION[] = {
     { &KIND_PROPELLERJOB, propellerjob_default, propellerjob_validate, NULL, NULL },
     { &KIND_FEDERATEDJOB, federatedjob_default, federatedjob_validate, NULL, NULL },
     { &KIND_TRAININGROUND, NULL, traininground_validate, NULL, NULL },
+    { &KIND_ENROLLMENT, NULL, enrollment_validate, NULL, NULL },
     { &KIND_VMAFXJOB, NULL, vmafxjob_validate, NULL, "vmafx" },
     { &KIND_VMAFXNODE, NULL, NULL, NULL, "vmafx" },
     { .kind = NULL },

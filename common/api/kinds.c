@@ -83,6 +83,8 @@ const struct kube_kind KIND_FEDERATEDJOB =
     OWN_KIND("FederatedJob", "federatedjobs", TEXTS_OF_TRAINING, &OF_TASKS);
 const struct kube_kind KIND_TRAININGROUND =
     OWN_KIND("TrainingRound", "trainingrounds", TEXTS_OF_TRAINING, &OF_TASKS);
+const struct kube_kind KIND_ENROLLMENT =
+    OWN_KIND("Enrollment", "enrollments", TEXTS_OF_ALL, &OF_PROPLETS);
 
 #define VMAFX_KIND(kind_name, plural_name)                                                         \
     {                                                                                              \

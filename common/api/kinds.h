@@ -1,4 +1,4 @@
-/* This module has the five kinds of this project, those of vmafx.dev, and ScheduledMachine and Machine, as constants. */
+/* This module has the kinds of this project, those of vmafx.dev, and ScheduledMachine and Machine, as constants. */
 #pragma once
 
 #include "common/kube/object.h"
@@ -8,6 +8,7 @@ extern const struct kube_kind KIND_PROPLET;
 extern const struct kube_kind KIND_PROPELLERJOB;
 extern const struct kube_kind KIND_FEDERATEDJOB;
 extern const struct kube_kind KIND_TRAININGROUND;
+extern const struct kube_kind KIND_ENROLLMENT;
 
 extern const struct kube_kind KIND_VMAFXJOB;
 extern const struct kube_kind KIND_VMAFXNODE;

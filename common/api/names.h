@@ -22,6 +22,7 @@
 #define LABEL_PROPLET API_GROUP "/proplet"
 #define LABEL_TASK API_GROUP "/task"
 #define LABEL_ROUND API_GROUP "/round"
+#define LABEL_ENROLLMENT API_GROUP "/enrollment"
 /* On the Job or Deployment of a Task and on its pods: the Task and the attempt. */
 #define LABEL_TASK_UID API_GROUP "/task-uid"
 #define LABEL_ATTEMPT API_GROUP "/attempt"

@@ -20,6 +20,7 @@ enum reason_kinds {
     OF_FEDERATED = 8,
     OF_ROUND = 16,
     OF_MACHINE = 32,
+    OF_ENROLLMENT = 64,
 };
 
 enum reason_severity {

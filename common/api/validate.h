@@ -37,6 +37,7 @@ validate_fn proplet_validate;
 validate_fn propellerjob_validate;
 validate_fn federatedjob_validate;
 validate_fn traininground_validate;
+validate_fn enrollment_validate;
 validate_fn vmafxjob_validate;
 
 /* The object is being deleted, or its spec is the old one: nothing of it is to be checked. */

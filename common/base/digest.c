@@ -85,15 +85,31 @@ char *base64_decode(struct arena *arena, const char *text, size_t len, size_t *r
     return (char *)bytes;
 }
 
+void random_bytes(void *ret, size_t len)
+{
+    assert(len <= INT_MAX);
+    if (RAND_bytes(ret, (int)len) == 1)
+        return;
+    (void)fputs("no random numbers from the system\n", stderr);
+    abort(); /* an id that is not unique, or a key that can be guessed, is worse */
+}
+
+void pbkdf2_sha512(const char *password, const void *salt, size_t salt_len, int iterations,
+                   unsigned char ret[static SHA512_BYTES])
+{
+    assert(salt_len <= INT_MAX);
+    int ok = PKCS5_PBKDF2_HMAC(password, -1, salt, (int)salt_len, iterations, EVP_sha512(),
+                               SHA512_BYTES, ret);
+
+    assert(ok == 1); /* built-in, cannot fail */
+    (void)ok;
+}
+
 const char *uuid_random(char ret[static UUID_LEN])
 {
     unsigned char bytes[16];
-    int ok = RAND_bytes(bytes, sizeof(bytes));
 
-    if (ok != 1) {
-        (void)fputs("no random numbers from the system\n", stderr);
-        abort(); /* an id that is not unique is worse */
-    }
+    random_bytes(bytes, sizeof(bytes));
     bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40); /* version 4 */
     bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80); /* variant of RFC 4122 */
 

@@ -24,3 +24,9 @@ char *base64_decode(struct arena *arena, const char *text, size_t len, size_t *r
 /* Writes a random UUID (RFC 4122, version 4) and a NUL to ret, and returns ret. */
 #define UUID_LEN 37
 const char *uuid_random(char ret[static UUID_LEN]);
+/* Fills the bytes with random ones, for keys. Aborts if the system has none. */
+void random_bytes(void *ret, size_t len);
+/* Writes the key that PBKDF2 (RFC 8018) with HMAC-SHA-512 derives from a password to ret. */
+#define SHA512_BYTES 64
+void pbkdf2_sha512(const char *password, const void *salt, size_t salt_len, int iterations,
+                   unsigned char ret[static SHA512_BYTES]);

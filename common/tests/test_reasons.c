@@ -8,7 +8,8 @@
 
 #define MAX_MEANING_WORDS 25
 #define MAX_REMEDY_WORDS 30
-#define ALL_KINDS (OF_TASK | OF_PROPLET | OF_JOB | OF_FEDERATED | OF_ROUND | OF_MACHINE)
+#define ALL_KINDS                                                                                  \
+    (OF_TASK | OF_PROPLET | OF_JOB | OF_FEDERATED | OF_ROUND | OF_MACHINE | OF_ENROLLMENT)
 
 static size_t count_words(const char *text)
 {

@@ -1,4 +1,5 @@
 /* crds/ and the codec tables say the same: names, types, values of enums, defaults, rules. */
+#include "common/api/enrollment.h"
 #include "common/api/federatedjob.h"
 #include "common/api/kinds.h"
 #include "common/api/names.h"
@@ -28,13 +29,14 @@ static const struct crd {
       &FEDERATEDJOB_STATUS },
     { "crds/trainingrounds.yaml", &KIND_TRAININGROUND, "round", &TRAININGROUND_SPEC,
       &TRAININGROUND_STATUS },
+    { "crds/enrollments.yaml", &KIND_ENROLLMENT, "enroll", &ENROLLMENT_SPEC, &ENROLLMENT_STATUS },
     { "crds/vmafx/vmafxjobs.yaml", &KIND_VMAFXJOB, "vmjob", NULL, &VMAFX_JOB_STATUS },
     { "crds/vmafx/vmafxnodes.yaml", &KIND_VMAFXNODE, "vmnode", NULL, &VMAFX_NODE_STATUS },
     { "crds/vmafx/vmafxmodeltrainings.yaml", &KIND_VMAFXMODELTRAINING, "vmtrain", NULL,
       &VMAFX_TRAINING_STATUS },
 };
 
-#define OWN_KINDS 5 /* the first ones; the others have no conditions and no category */
+#define OWN_KINDS 6 /* the first ones; the others have no conditions and no category */
 
 /* Seconds become microseconds in 64 bits, and that must not overflow. */
 #define MAX_NUMBER INT32_MAX
@@ -233,6 +235,8 @@ static const struct {
     { "FederatedJob.spec.aggregator.algorithm", "\"" AGGREGATOR_DEFAULT "\"" },
     { "TrainingRound.spec.timeoutSeconds", TEXT(ROUND_DEFAULT_TIMEOUT_SECONDS) },
     { "TrainingRound.spec.aggregator.algorithm", "\"" AGGREGATOR_DEFAULT "\"" },
+    { "Enrollment.spec.limit", TEXT(ENROLLMENT_DEFAULT_LIMIT) },
+    { "Enrollment.spec.forgetAfterSeconds", TEXT(ENROLLMENT_DEFAULT_FORGET_SECONDS) },
     /* Of the VMAFX programs; nothing here reads them. */
     { "VmafxJob.spec.priority", "0" },
     { "VmafxModelTraining.spec.checkpoint.interval", "\"10m\"" },
@@ -411,10 +415,15 @@ TEST(module_begins_as_webassembly_does)
 TEST_EACH(samples_fit_the_tables, CRDS)
 {
     static const char *const SAMPLES[] = {
-        "config/samples/task-addition.yaml",   "config/samples/proplet-external.yaml",
-        "config/samples/propellerjob.yaml",    "config/samples/federatedjob.yaml",
-        "config/samples/traininground.yaml",   "config/samples/vmafx/vmafxjob.yaml",
-        "config/samples/vmafx/vmafxnode.yaml", "config/samples/vmafx/vmafxmodeltraining.yaml",
+        "config/samples/task-addition.yaml",
+        "config/samples/proplet-external.yaml",
+        "config/samples/propellerjob.yaml",
+        "config/samples/federatedjob.yaml",
+        "config/samples/traininground.yaml",
+        "config/samples/enrollment.yaml",
+        "config/samples/vmafx/vmafxjob.yaml",
+        "config/samples/vmafx/vmafxnode.yaml",
+        "config/samples/vmafx/vmafxmodeltraining.yaml",
     };
     const struct kube_kind *kind = CRDS[_i].kind;
     const struct json_struct *table = CRDS[_i].spec;

@@ -238,8 +238,8 @@ TEST(the_files_of_a_job_may_be_as_large_together_as_the_limit)
 
 TEST(deletion_is_never_refused)
 {
-    static const char *const KINDS[] = { "proplet", "propellerjob", "federatedjob",
-                                         "traininground" };
+    static const char *const KINDS[] = { "proplet", "propellerjob", "federatedjob", "traininground",
+                                         "enrollment" };
     const char *patch = "{\"spec\":{\"type\":\"k8s\",\"taskRefs\":7,\"kOfN\":99},"
                         "\"metadata\":{\"deletionTimestamp\":\"2026-11-21T10:00:00Z\"}}";
 

@@ -34,6 +34,11 @@ static const struct {
       "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"roundId\":\"r\",\"federatedJobRef\":{"
       "\"name\":\"f\"},\"taskWasmImage\":\"i\",\"participants\":[\"a\",\"b\"]}}",
       &KIND_TRAININGROUND },
+    { "enrollment",
+      "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"domainId\":\"d\",\"channelId\":\"c\","
+      "\"mqttAddress\":"
+      "\"tcp://b:1883\"}}",
+      &KIND_ENROLLMENT },
 };
 
 static const struct admission_policy *present_policy;

@@ -16,7 +16,7 @@ SYSTEM=propeller-system
 GROUP=propeller.propeller.abstractmachines.fr
 OURS=app.kubernetes.io/part-of=propeller
 # Who makes objects of other kinds comes before these.
-KINDS=(federatedjobs trainingrounds propellerjobs tasks proplets)
+KINDS=(enrollments federatedjobs trainingrounds propellerjobs tasks proplets)
 
 say() { printf '%s\n' "$*"; }
 die() {

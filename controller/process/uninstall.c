@@ -24,7 +24,8 @@ static const struct kube_kind *const CONFIGURATIONS[] = {
 };
 /* Objects that make objects of other kinds come before these. */
 static const struct kube_kind *const OBJECTS[] = {
-    &KIND_FEDERATEDJOB, &KIND_TRAININGROUND, &KIND_PROPELLERJOB, &KIND_TASK, &KIND_PROPLET,
+    &KIND_ENROLLMENT,   &KIND_FEDERATEDJOB, &KIND_TRAININGROUND,
+    &KIND_PROPELLERJOB, &KIND_TASK,         &KIND_PROPLET,
 };
 /* Secrets are collected together with these, and are left out: no right to read all Secrets is needed. */
 static const struct kube_kind *const CHILDREN[] = {

@@ -6,7 +6,7 @@ import re
 import sys
 
 KINDS = {"OF_TASK": "Task", "OF_PROPLET": "Proplet", "OF_JOB": "PropellerJob", "OF_FEDERATED": "FederatedJob",
-         "OF_ROUND": "TrainingRound", "OF_MACHINE": "ScheduledMachine"}
+         "OF_ROUND": "TrainingRound", "OF_MACHINE": "ScheduledMachine", "OF_ENROLLMENT": "Enrollment"}
 ROW = re.compile(r'^REASON\(\w+, "(\w+)", ([A-Z_ |]+), (\w+), "((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"\)', re.M)
 EVENT = re.compile(r'^EVENT\(\w+, EVENT_(\w+), "(\w+)", "((?:[^"\\]|\\.)*)"\)', re.M)
 

@@ -149,7 +149,7 @@ case_clear_namespace() {
     local NS=$1 kind left status=0
     # First: what a controller that was killed has asked for may still be under way.
     k delete namespace "$NS" --wait=false >/dev/null 2>&1
-    for kind in federatedjobs trainingrounds propellerjobs tasks proplets; do
+    for kind in enrollments federatedjobs trainingrounds propellerjobs tasks proplets; do
         api "/apis/$API/namespaces/$NS/$kind" -X DELETE --max-time 120 >/dev/null || return 1
         left=$(object_addresses "$kind") || return 1
         xargs -r curl -sS --max-time 60 --unix-socket "$CLUSTER/api" -X PATCH \

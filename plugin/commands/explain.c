@@ -18,7 +18,8 @@ static const struct {
     const char *name;
 } KINDS[] = { { OF_TASK, "Task" },           { OF_PROPLET, "Proplet" },
               { OF_JOB, "PropellerJob" },    { OF_FEDERATED, "FederatedJob" },
-              { OF_ROUND, "TrainingRound" }, { OF_MACHINE, "ScheduledMachine" } };
+              { OF_ROUND, "TrainingRound" }, { OF_MACHINE, "ScheduledMachine" },
+              { OF_ENROLLMENT, "Enrollment" } };
 
 /* An array of entries: conditions, alerts and metrics (plugin/explain/tables.py). */
 EMBED(explain_bytes, "build/explain.json");

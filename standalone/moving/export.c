@@ -22,6 +22,7 @@ static const struct {
     { "", "secrets" },
     { "", "configmaps" },
     { API_GROUP, "proplets" },
+    { API_GROUP, "enrollments" },
     { API_GROUP, "federatedjobs" },
     { API_GROUP, "propellerjobs" },
     { API_GROUP, "trainingrounds" },

@@ -66,8 +66,8 @@ static cJSON *without_descriptions(cJSON *schema)
 /* The generator reads YAML by another library than the programs do. */
 TEST(schemas_are_those_of_crds)
 {
-    static const char *const PLURALS[] = { "tasks", "proplets", "propellerjobs", "federatedjobs",
-                                           "trainingrounds" };
+    static const char *const PLURALS[] = { "tasks",         "proplets",       "propellerjobs",
+                                           "federatedjobs", "trainingrounds", "enrollments" };
 
     for (size_t i = 0; i < ARRAY_LEN(PLURALS); i++) {
         const cJSON *ours = resource_of(PLURALS[i])->schema->document, *crd, *whole;

@@ -37,6 +37,7 @@ TEST(the_paths_are_those_of_the_api_and_no_others)
         "/validate-" PREFIX "propellerjob",
         "/validate-" PREFIX "federatedjob",
         "/validate-" PREFIX "traininground",
+        "/validate-" PREFIX "enrollment",
         "/validate-vmafx-dev-v1-vmafxjob",
         "/validate-vmafx-dev-v1-vmafxnode",
     };

@@ -82,7 +82,7 @@ static const struct {
 } CONFIGURATIONS[] = {
     { "config/webhook/mutating.yaml", "MutatingWebhookConfiguration", NULL, 4 },
     { "config/webhook/validating.yaml", "ValidatingWebhookConfiguration",
-      "config/vmafx/validating.yaml", 8 },
+      "config/vmafx/validating.yaml", 9 },
 };
 
 /* With the entries of its patch. */
