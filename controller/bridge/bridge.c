@@ -21,6 +21,8 @@ static const char *const EVENTS_SUFFIXES[] = { "proplet/results", "proplet/invok
 static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/metrics",
                                                 "proplet/task_metrics" };
 
+static const char *const EACH_SUFFIXES[] = { "proplet/create", "proplet/alive" };
+
 /* What makes heartbeats be heard. */
 #define ALIVE_SUFFIX "proplet/alive"
 
@@ -33,7 +35,7 @@ static const char *const CONTROL_SUFFIXES[] = { "proplet/alive", "proplet/metric
     (KIND_BIT(MESSAGE_ALIVE) | KIND_BIT(MESSAGE_METRICS) | KIND_BIT(MESSAGE_TASK_METRICS))
 
 struct channel {
-    size_t proplets;
+    size_t users;                       /* Proplets and Enrollments */
     unsigned refused;                   /* KIND_BIT of each subscription that is refused */
     bool marker;                        /* a marker published here comes back */
     bool deaf_to_reclaims;              /* the broker refuses that subscription */
@@ -143,12 +145,14 @@ static bool is_end_of_copies(struct bridge *bridge, const char *topic)
 }
 
 static void on_control_message(void *ctx, const char *topic, const void *payload, size_t len,
-                               bool duplicate)
+                               bool duplicate UNUSED)
 {
+    struct bridge *bridge = ctx;
+
     if (is_end_of_copies(ctx, topic))
         copies_came(ctx);
     else
-        on_message(ctx, topic, payload, len, duplicate);
+        bridge_control_message(&bridge->sink, topic, payload, len);
 }
 
 static void on_retained(void *ctx UNUSED, const char *topic)
@@ -178,6 +182,7 @@ static void wake_channel(struct bridge *bridge, const char *channel, bool tasks)
         if (tasks)
             wake_tasks(bridge, arena, list.items[i]);
     }
+    bridge_wake_enrollments(&bridge->sink, channel);
 }
 
 /* true: its results are heard from now on. */
@@ -307,6 +312,7 @@ static void on_control_state(void *ctx, bool connected, bool session_present UNU
             channel->refused &= ~CONTROL_KINDS;
     }
     pthread_mutex_unlock(&bridge->lock);
+    bridge_wake_enrollments(&bridge->sink, NULL);
     if (connected)
         bridge_wake_active(&bridge->sink); /* starts that could not be published */
 }
@@ -429,9 +435,12 @@ static bool next_end(struct bridge *bridge, struct arena *arena, const char **re
     void *value;
     size_t i = 0;
 
-    if (!bridge->copies_heard_ms || bridge->copies_end[0] ||
-        !map_next(bridge->channels, &i, &channel, &value))
+    if (!bridge->copies_heard_ms || bridge->copies_end[0])
         return false;
+    do {
+        if (!map_next(bridge->channels, &i, &channel, &value))
+            return false;
+    } while (str_has_suffix(channel, CHANNEL_EACH)); /* nothing can be published there */
     const char *suffix = arena_printf(arena, QUARANTINE_END "%s", uuid_random(bridge->copies_end));
     *ret_topic = message_topic(arena, channel, suffix);
     return true;
@@ -572,6 +581,13 @@ void bridge_set_queues(struct bridge *bridge, struct workqueue *tasks, struct wo
     bridge->sink.proplet_queue = proplets;
 }
 
+void bridge_set_enrollments(struct bridge *bridge, struct store *enrollments,
+                            struct workqueue *queue)
+{
+    bridge->sink.enrollments = enrollments;
+    bridge->sink.enrollment_queue = queue;
+}
+
 int bridge_start(struct bridge *bridge, struct error *err)
 {
     mailbox_expect_copies(bridge->options.mailbox, true);
@@ -616,6 +632,11 @@ static void for_each_filter(struct bridge *bridge, const char *channel, filter_f
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
+    if (str_has_suffix(channel, CHANNEL_EACH)) {
+        for (size_t i = 0; i < ARRAY_LEN(EACH_SUFFIXES); i++)
+            function(bridge, bridge->control, message_topic(arena, channel, EACH_SUFFIXES[i]));
+        return;
+    }
     for (size_t i = 0; i < ARRAY_LEN(EVENTS_SUFFIXES); i++)
         function(bridge, bridge->events, message_topic(arena, channel, EVENTS_SUFFIXES[i]));
     for (size_t i = 0; i < ARRAY_LEN(CONTROL_SUFFIXES); i++)
@@ -631,8 +652,10 @@ void bridge_channel_add(struct bridge *bridge, const char *channel)
         entry = xcalloc(1, sizeof(*entry));
         map_set(bridge->channels, channel, entry);
     }
-    entry->proplets++;
+    entry->users++;
     pthread_mutex_unlock(&bridge->lock);
+    if (fresh && str_has_suffix(channel, CHANNEL_EACH))
+        atomic_fetch_add(&bridge->sink.wildcards, 1);
     if (fresh)
         for_each_filter(bridge, channel, subscribe);
 }
@@ -641,10 +664,12 @@ void bridge_channel_remove(struct bridge *bridge, const char *channel)
 {
     pthread_mutex_lock(&bridge->lock);
     struct channel *entry = map_get(bridge->channels, channel);
-    bool last = entry && --entry->proplets == 0;
+    bool last = entry && --entry->users == 0;
     if (last)
         map_remove(bridge->channels, channel);
     pthread_mutex_unlock(&bridge->lock);
+    if (last && str_has_suffix(channel, CHANNEL_EACH))
+        atomic_fetch_sub(&bridge->sink.wildcards, 1);
     if (last)
         for_each_filter(bridge, channel, unsubscribe);
 }

@@ -17,9 +17,10 @@
  *   events   "<client-id>-results", persistent session, acknowledged after the write:
  *            results, invoke_results, create, reclaim, marker; updates of training, on a topic of no channel
  *   control  "<client-id>", clean session:
- *            alive, metrics, task_metrics, and everything that is published
+ *            alive, metrics, task_metrics, and everything that is published; create and alive of every
+ *            channel of a domain, for Enrollments
  *
- * Subscriptions follow the channels of the Proplets. A result goes into the inbox under the uid of
+ * Subscriptions follow the channels of the Proplets and Enrollments. A result goes into the inbox under the uid of
  * its Task and stays there until the status is written. The events thread acknowledges nothing
  * while a message waits in the inbox. A message that waits for long is quarantined (quarantine.h),
  * so that it delays no other. A message that can never be stored (malformed, unknown Task) is
@@ -56,7 +57,12 @@ int bridge_start(struct bridge *bridge, struct error *err) MUST_CHECK;
 void bridge_stop(struct bridge *bridge);   /* joins its threads; the inbox should be empty */
 void bridge_cancel(struct bridge *bridge); /* any thread; see mqtt_publish_cancel */
 
-/* Count the Proplets of a channel. The first one subscribes to it, the last one unsubscribes. */
+/* Sets the Enrollments, whose index is INDEX_LISTEN, and their queue, before bridge_start. */
+void bridge_set_enrollments(struct bridge *bridge, struct store *enrollments,
+                            struct workqueue *queue);
+
+/* Count the Proplets and Enrollments of a channel. The first one subscribes to it, the last one unsubscribes. A channel
+ * "<domain>/+" is every channel of the domain, of which only create and alive are received. */
 void bridge_channel_add(struct bridge *bridge, const char *channel);
 void bridge_channel_remove(struct bridge *bridge, const char *channel);
 

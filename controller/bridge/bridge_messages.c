@@ -5,6 +5,7 @@
 
 #include "common/api/task.h"
 #include "common/base/log.h"
+#include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
 #include "controller/bridge/quarantine.h"
@@ -85,6 +86,62 @@ static void wake_proplets(struct bridge_sink *sink, struct arena *arena, const c
         workqueue_add_object(sink->proplet_queue, list.items[i]);
 }
 
+/* Many strangers may come at once: an Enrollment looks at them together. */
+#define ENROLLMENT_DELAY_MS 1000
+
+static void wake_listeners(struct bridge_sink *sink, struct arena *arena, const char *channel,
+                           uint32_t delay_ms)
+{
+    struct object_list list = store_find(sink->enrollments, arena, INDEX_LISTEN, channel);
+
+    for (size_t i = 0; i < list.len; i++) {
+        const struct kube_name name = kube_object_name(list.items[i]);
+        workqueue_add_after(sink->enrollment_queue, &name, delay_ms);
+    }
+}
+
+void bridge_wake_enrollments(struct bridge_sink *sink, const char *channel)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    if (!sink->enrollments)
+        return;
+    if (channel) {
+        wake_listeners(sink, arena, channel, 0);
+        return;
+    }
+    struct object_list list = store_list(sink->enrollments, arena, NULL);
+    for (size_t i = 0; i < list.len; i++)
+        workqueue_add_object(sink->enrollment_queue, list.items[i]);
+}
+
+static const char *each_channel_of(struct arena *arena, const char *channel)
+{
+    return arena_printf(arena, "%.*s" CHANNEL_EACH, (int)strcspn(channel, "/"), channel);
+}
+
+/* There is something new about a device without a Proplet. */
+static void wake_enrollments_of(struct bridge_sink *sink, struct arena *arena, const char *channel)
+{
+    if (!sink->enrollments || !store_count(sink->enrollments, NULL, NULL))
+        return;
+    wake_listeners(sink, arena, channel, ENROLLMENT_DELAY_MS);
+    wake_listeners(sink, arena, each_channel_of(arena, channel), ENROLLMENT_DELAY_MS);
+}
+
+static bool is_own_channel(const char *channel, const char *client_id)
+{
+    return str_equal(channel + strcspn(channel, "/") + 1, client_id);
+}
+
+/* A subscription to every channel brings all devices of the domain, also those that are none of ours. */
+static bool is_stray(struct bridge_sink *sink, const char *channel, const char *client_id)
+{
+    return atomic_load(&sink->wildcards) && !is_own_channel(channel, client_id) &&
+           !store_count(sink->proplets, INDEX_CHANNEL, channel) &&
+           !store_count(sink->enrollments, INDEX_LISTEN, channel);
+}
+
 /* A device without a Proplet sends heartbeats: Proplets of its channel that were never heard name
  * it. */
 static void on_stranger(struct bridge_sink *sink, struct arena *arena, const char *channel,
@@ -93,6 +150,8 @@ static void on_stranger(struct bridge_sink *sink, struct arena *arena, const cha
     const struct stranger_news news = strangers_heard(fleet_strangers(sink->fleet), channel,
                                                       client_id, clock_monotonic_ms(sink->clock));
 
+    if (news.fresh)
+        wake_enrollments_of(sink, arena, channel);
     if (news.log)
         log_info("a device without a Proplet sends heartbeats", "channel", channel, "client_id",
                  news.name, NULL);
@@ -118,7 +177,7 @@ static void on_alive(struct bridge_sink *sink, struct arena *arena, const char *
     if (!fleet_key(channel, message.proplet_id, key))
         return;
     if (!store_count(sink->proplets, "identity", key)) {
-        if (message.alive)
+        if (message.alive && !is_stray(sink, channel, message.proplet_id))
             on_stranger(sink, arena, channel, message.proplet_id);
         return;
     }
@@ -243,8 +302,35 @@ static void on_create(struct bridge_sink *sink, struct arena *arena, const char 
 
     bool known = store_count(sink->proplets, INDEX_IDENTITY, key) > 0;
     const char *metadata = json_text(arena, message.metadata, NULL);
-    if (fleet_metadata(sink->fleet, key, metadata, known, now_ms) && known)
+    if (!fleet_metadata(sink->fleet, key, metadata, known, now_ms))
+        return;
+    if (known)
         wake_proplets(sink, arena, key);
+    else
+        wake_enrollments_of(sink, arena, channel);
+}
+
+/* On the control connection, by a subscription to every channel: the metadata of a device without a Proplet counts,
+ * and nothing else. The events connection has the create of every other device. */
+static void on_create_of_stranger(struct bridge_sink *sink, struct arena *arena,
+                                  const char *channel, const char *text, size_t len)
+{
+    struct create_message message;
+    struct error err = { 0 };
+    char key[FLEET_KEY_LEN];
+
+    if (message_create_parse(arena, text, len, &message, &err) < 0) {
+        malformed(MESSAGE_CREATE, &err);
+        return;
+    }
+    if (!message.metadata || !is_own_channel(channel, message.proplet_id) ||
+        !fleet_key(channel, message.proplet_id, key) ||
+        store_count(sink->proplets, INDEX_IDENTITY, key))
+        return;
+    metric_add(&MESSAGES, 1, KIND_NAMES[MESSAGE_CREATE], NULL);
+    if (fleet_metadata(sink->fleet, key, json_text(arena, message.metadata, NULL), false,
+                       clock_monotonic_ms(sink->clock)))
+        wake_enrollments_of(sink, arena, channel);
 }
 
 static bool has_mail(struct bridge_sink *sink, struct arena *arena, const char *uid)
@@ -654,6 +740,39 @@ void bridge_message(struct bridge_sink *sink, const char *topic, const void *pay
     case MESSAGE_UNKNOWN:
         return;
     }
+}
+
+static bool is_repeated(struct bridge_sink *sink, struct arena *arena, const char *topic,
+                        const char *text, size_t len)
+{
+    struct repeats *repeats = &sink->repeats;
+    int64_t now_ms = clock_monotonic_ms(sink->clock);
+    uint64_t hash = map_hash(arena_printf(arena, "%s %.*s", topic, (int)len, text));
+
+    for (size_t i = 0; i < REPEATS_KEPT; i++) {
+        if (repeats->hashes[i] == hash && now_ms - repeats->came_ms[i] < REPEATS_MS)
+            return true;
+    }
+    repeats->hashes[repeats->next] = hash;
+    repeats->came_ms[repeats->next] = now_ms;
+    repeats->next = (repeats->next + 1) % REPEATS_KEPT;
+    return false;
+}
+
+void bridge_control_message(struct bridge_sink *sink, const char *topic, const void *payload,
+                            size_t len)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    char channel[CHANNEL_KEY_LEN];
+    enum message_kind kind = message_topic_parse(topic, channel);
+
+    if (kind == MESSAGE_ALIVE && atomic_load(&sink->wildcards) && len <= MESSAGE_MAX_BYTES &&
+        is_repeated(sink, arena, topic, payload, len))
+        return;
+    if (kind == MESSAGE_CREATE)
+        on_create_of_stranger(sink, arena, channel, payload, len);
+    else
+        bridge_message(sink, topic, payload, len);
 }
 
 void bridge_count_retained(const char *topic)

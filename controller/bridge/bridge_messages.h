@@ -33,6 +33,15 @@
 /* false: mail of this kind is no result. */
 bool mail_is_result(const char *kind, enum result_refusal *ret);
 
+/* The last messages of a connection whose subscriptions overlap: a broker may deliver each of them twice. */
+#define REPEATS_KEPT 64
+#define REPEATS_MS 500
+struct repeats {
+    uint64_t hashes[REPEATS_KEPT];
+    int64_t came_ms[REPEATS_KEPT];
+    size_t next;
+};
+
 struct bridge_sink {
     struct store *tasks;
     struct store *proplets;
@@ -42,6 +51,10 @@ struct bridge_sink {
     const struct clock *clock;
     struct workqueue *task_queue;
     struct workqueue *proplet_queue;
+    struct store *enrollments; /* index INDEX_LISTEN; NULL: there are none */
+    struct workqueue *enrollment_queue;
+    atomic_uint wildcards;  /* subscriptions of every channel of a domain */
+    struct repeats repeats; /* control thread, while there are such subscriptions */
     /* Every Task that there is is in tasks, so an id that is not there is unknown; NULL: always. Until
      * then a result of no known Task waits for it. */
     bool (*knows_all)(void *ctx);
@@ -54,6 +67,12 @@ struct bridge_sink {
 };
 
 void bridge_message(struct bridge_sink *sink, const char *topic, const void *payload, size_t len);
+/* A message of the control connection. There a create ends no attempt, and a message that an overlapping subscription
+ * repeats is dropped. */
+void bridge_control_message(struct bridge_sink *sink, const char *topic, const void *payload,
+                            size_t len);
+/* Every Enrollment, or those that listen on exactly this channel, looks at the connection again. */
+void bridge_wake_enrollments(struct bridge_sink *sink, const char *channel);
 /* Of the Proplet that it is assigned to; false: there is none. */
 bool bridge_channel_of_task(struct bridge_sink *sink, struct arena *arena, const char *uid,
                             char ret[static CHANNEL_KEY_LEN]);

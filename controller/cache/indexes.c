@@ -292,6 +292,30 @@ void indexes_add_proplet(struct store *store)
     store_add_index(store, INDEX_UNHEARD, index_unheard);
 }
 
+bool enrollment_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN])
+{
+    const cJSON *spec = json_get(json, "spec");
+    const char *domain = json_string(json_get(spec, "domainId"), "");
+    const char *channel = json_bool(json_get(spec, "channelPerDevice"), false)
+                              ? &CHANNEL_EACH[1]
+                              : json_string(json_get(spec, "channelId"), "");
+
+    return *domain && *channel && channel_key(domain, channel, ret);
+}
+
+static void index_listen(const cJSON *json, index_add_fn *add, void *ctx)
+{
+    char channel[CHANNEL_KEY_LEN];
+
+    if (enrollment_channel_of(json, channel))
+        add(ctx, channel);
+}
+
+void indexes_add_enrollment(struct store *store)
+{
+    store_add_index(store, INDEX_LISTEN, index_listen);
+}
+
 /* The tree is the projection's to change; json_get reads it as const like everybody's. */
 static cJSON *member(cJSON *object, const char *key)
 {

@@ -29,6 +29,8 @@
  *   INDEX_CHANNEL   channel_key
  *   INDEX_EMBEDDED  channel_key         of dialect embedded only
  *   INDEX_UNHEARD   channel_key         those that wait for a first heartbeat
+ * Enrollments
+ *   INDEX_LISTEN    channel_key         of every channel of a domain: "<domain>/+"
  */
 #define INDEX_ACTIVE "active"
 #define INDEX_ASSIGNED "assigned"
@@ -42,12 +44,14 @@
 #define INDEX_CHANNEL "channel"
 #define INDEX_EMBEDDED "embedded"
 #define INDEX_UNHEARD "unheard"
+#define INDEX_LISTEN "listen"
 
 #define MEMBER_KEY_LEN 320
 bool member_key(const char *owner_uid, const char *proplet, char ret[static MEMBER_KEY_LEN]);
 
 void indexes_add_task(struct store *store);
 void indexes_add_proplet(struct store *store);
+void indexes_add_enrollment(struct store *store);
 
 /* Removes module, environment, arguments, metadata for the device, results (also of targets),
  * history and annotations. A reconciler that needs them reads them from the API server. */
@@ -66,6 +70,8 @@ void targets_open(const cJSON *task, target_fn *function, void *ctx);
 
 /* Writes the channel of a Proplet to ret. false: it has no usable connectionConfig. */
 bool proplet_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN]);
+/* Writes the channel on which an Enrollment listens to ret; see INDEX_LISTEN. */
+bool enrollment_channel_of(const cJSON *json, char ret[static CHANNEL_KEY_LEN]);
 /* Writes the fleet_key of a device of a Proplet to ret. client_id NULL: the Proplet has one
  * device. */
 bool proplet_identity_of(const cJSON *json, const char *client_id, char ret[static FLEET_KEY_LEN]);

@@ -1,9 +1,11 @@
 #include "controller/device/strangers.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/api/enrollment.h"
 #include "common/base/alloc.h"
 #include "common/base/map.h"
 #include "common/base/str.h"
@@ -11,10 +13,13 @@
 struct stranger {
     uint64_t channel; /* hash */
     uint64_t client;  /* likewise, of the whole id */
+    int64_t first_ms;
     int64_t heard_ms; /* 0: the place is free */
     int64_t logged_ms;
     int64_t shown_ms; /* since when strangers_on names it; 0: it does not */
     char name[STRANGER_NAME_BYTES + 1];
+    char *identity;       /* "<channel>/<client id>"; NULL: no Proplet can be made for it */
+    size_t client_offset; /* in identity */
 };
 
 struct strangers {
@@ -38,6 +43,8 @@ void strangers_destroy(struct strangers *strangers)
         return;
 
     pthread_mutex_destroy(&strangers->lock);
+    for (size_t i = 0; i < strangers->used; i++)
+        free(strangers->places[i].identity);
     free(strangers->places);
     free(strangers);
 }
@@ -83,18 +90,34 @@ static struct stranger *take_place(struct strangers *strangers)
     return oldest;
 }
 
-static struct stranger *note(struct strangers *strangers, uint64_t channel, const char *client_id,
-                             int64_t now_ms)
+static void copy_identity(struct stranger *stranger, const char *channel, const char *client_id)
+{
+    size_t size = strlen(channel) + strlen(client_id) + 2;
+
+    if (!enrollment_is_client_id(client_id))
+        return;
+    stranger->identity = xmalloc(size);
+    (void)snprintf(stranger->identity, size, "%s/%s", channel, client_id);
+    stranger->client_offset = strlen(channel) + 1;
+}
+
+static struct stranger *note(struct strangers *strangers, const char *channel,
+                             const char *client_id, int64_t now_ms, bool *ret_fresh)
 {
     uint64_t client = map_hash(client_id);
-    struct stranger *stranger = find(strangers, channel, client);
+    struct stranger *stranger = find(strangers, map_hash(channel), client);
 
+    *ret_fresh = !stranger || !is_kept(stranger, now_ms);
     if (!stranger) {
         stranger = take_place(strangers);
-        *stranger = (struct stranger){ .channel = channel, .client = client };
+        free(stranger->identity);
+        *stranger = (struct stranger){ .channel = map_hash(channel), .client = client };
         copy_printable(stranger->name, client_id);
-    } else if (!is_kept(stranger, now_ms)) {
+        copy_identity(stranger, channel, client_id);
+    }
+    if (*ret_fresh) {
         stranger->shown_ms = 0;
+        stranger->first_ms = now_ms;
     }
     stranger->heard_ms = now_ms;
     return stranger;
@@ -145,7 +168,7 @@ struct stranger_news strangers_heard(struct strangers *strangers, const char *ch
     struct stranger_news news;
 
     pthread_mutex_lock(&strangers->lock);
-    struct stranger *stranger = note(strangers, hash, client_id, now_ms);
+    struct stranger *stranger = note(strangers, channel, client_id, now_ms, &news.fresh);
     news.log = log_is_due(strangers, stranger, now_ms);
     news.shown = show(strangers, hash, now_ms);
     (void)str_copy(news.name, sizeof(news.name), stranger->name);
@@ -205,4 +228,42 @@ const char *strangers_on(struct strangers *strangers, struct arena *arena, const
     }
     pthread_mutex_unlock(&strangers->lock);
     return text;
+}
+
+static bool is_listed_on(const struct stranger *stranger, const char *channel, size_t channel_len)
+{
+    const char *client_id = stranger->identity + stranger->client_offset;
+    size_t own_len = stranger->client_offset - 1;
+
+    if (!str_has_suffix(channel, CHANNEL_EACH))
+        return own_len == channel_len && memcmp(stranger->identity, channel, channel_len) == 0;
+
+    size_t domain_len = channel_len - strlen(CHANNEL_EACH);
+    return own_len == domain_len + 1 + strlen(client_id) &&
+           memcmp(stranger->identity, channel, domain_len + 1) == 0 &&
+           memcmp(stranger->identity + domain_len + 1, client_id, strlen(client_id)) == 0;
+}
+
+size_t strangers_list(struct strangers *strangers, struct arena *arena, const char *channel,
+                      int64_t now_ms, struct stranger_seen **ret)
+{
+    size_t channel_len = strlen(channel);
+    size_t len = 0;
+
+    pthread_mutex_lock(&strangers->lock);
+    struct stranger_seen *list = arena_array(arena, struct stranger_seen, strangers->used + 1);
+    for (size_t i = 0; i < strangers->used; i++) {
+        const struct stranger *stranger = &strangers->places[i];
+        if (!stranger->identity || !is_kept(stranger, now_ms) ||
+            !is_listed_on(stranger, channel, channel_len))
+            continue;
+        list[len++] = (struct stranger_seen){
+            .client_id = arena_strdup(arena, stranger->identity + stranger->client_offset),
+            .first_ms = stranger->first_ms,
+            .last_ms = stranger->heard_ms,
+        };
+    }
+    pthread_mutex_unlock(&strangers->lock);
+    *ret = list;
+    return len;
 }

@@ -7,6 +7,8 @@
  * printable characters are kept, at most STRANGER_NAME_BYTES of them. The names that a channel shows
  * change at most once in STRANGERS_REFRESH_MS, because each change is a write of Proplets.
  *
+ * Whole client ids are kept of those that a Proplet can be made for (enrollment_is_client_id).
+ *
  * Any thread; one leaf mutex. No function fails. Times are monotonic milliseconds.
  */
 #pragma once
@@ -32,6 +34,7 @@ void strangers_destroy(struct strangers *strangers);
 struct stranger_news {
     bool shown; /* strangers_on says something else from now on */
     bool log;   /* a line is due for it */
+    bool fresh; /* it was not among those that are kept */
     char name[STRANGER_NAME_BYTES + 1];
 };
 /* A heartbeat of an identity without a Proplet came. channel is "<domain>/<channel>". */
@@ -45,3 +48,17 @@ void strangers_forget(struct strangers *strangers, const char *channel, const ch
  * STRANGERS_SHOWN; NULL: there is none. */
 const char *strangers_on(struct strangers *strangers, struct arena *arena, const char *channel,
                          int64_t now_ms);
+
+/* Ends a channel that stands for every channel of its domain: "<domain>/+". */
+#define CHANNEL_EACH "/+"
+
+struct stranger_seen {
+    const char *client_id;
+    int64_t first_ms, last_ms; /* of its heartbeats */
+};
+/*
+ * Returns the devices of a channel that a Proplet can be made for, in an array of the arena; "<domain>/+": those of the
+ * domain whose channel is their client id.
+ */
+size_t strangers_list(struct strangers *strangers, struct arena *arena, const char *channel,
+                      int64_t now_ms, struct stranger_seen **ret);

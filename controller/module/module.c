@@ -13,6 +13,7 @@
     MODULE(PROPELLERJOB)                                                                           \
     MODULE(FEDERATEDJOB)                                                                           \
     MODULE(TRAININGROUND)                                                                          \
+    MODULE(ENROLLMENT)                                                                             \
     MODULE(VMAFXJOB)                                                                               \
     MODULE(VMAFXNODE)                                                                              \
     MODULE(VMAFXMODELTRAINING)                                                                     \

@@ -67,6 +67,9 @@ static int make_bridge(struct module_host *host, struct device_plane *plane, str
     plane->bridge = bridge_create(&options);
     bridge_set_queues(plane->bridge, module_host_queue(host, &KIND_TASK),
                       module_host_queue(host, &KIND_PROPLET));
+    bridge_set_enrollments(plane->bridge,
+                           informer_store(module_host_informer(host, &KIND_ENROLLMENT)),
+                           module_host_queue(host, &KIND_ENROLLMENT));
     return 0;
 }
 

@@ -56,6 +56,11 @@ void bridge_set_queues(struct bridge *bridge UNUSED, struct workqueue *tasks UNU
 {
 }
 
+void bridge_set_enrollments(struct bridge *bridge UNUSED, struct store *enrollments UNUSED,
+                            struct workqueue *queue UNUSED)
+{
+}
+
 int bridge_start(struct bridge *bridge UNUSED, struct error *err UNUSED)
 {
     return 0;
@@ -71,7 +76,7 @@ void bridge_cancel(struct bridge *bridge UNUSED)
 
 bool bridge_connected(struct bridge *bridge UNUSED, char *why UNUSED, size_t size UNUSED)
 {
-    return true;
+    return !outside.away;
 }
 
 void bridge_destroy(struct bridge *bridge UNUSED)

@@ -68,11 +68,14 @@ void hub_set_up(void)
         .clock = &hub.clock.clock,
         .task_queue = workqueue_create("task", &hub.clock.clock),
         .proplet_queue = workqueue_create("proplet", &hub.clock.clock),
+        .enrollments = store_create(),
+        .enrollment_queue = workqueue_create("enrollment", &hub.clock.clock),
         .marker = on_marker,
     };
     hub.marker = NULL;
     indexes_add_task(hub.sink.tasks);
     indexes_add_proplet(hub.sink.proplets);
+    indexes_add_enrollment(hub.sink.enrollments);
     hub_put_task("one", "{\"phase\":\"running\",\"assignedProplet\":\"alpha\",\"attempt\":2}");
     hub_put_proplet("alpha", "device-1");
 }
@@ -81,12 +84,23 @@ void hub_tear_down(void)
 {
     workqueue_destroy(hub.sink.task_queue);
     workqueue_destroy(hub.sink.proplet_queue);
+    workqueue_destroy(hub.sink.enrollment_queue);
     mailbox_destroy(hub.sink.mailbox);
     attempts_destroy(hub.sink.attempts);
     fleet_destroy(hub.sink.fleet);
     store_destroy(hub.sink.tasks);
     store_destroy(hub.sink.proplets);
+    store_destroy(hub.sink.enrollments);
     arena_destroy(hub.arena);
+}
+
+void hub_listen(const char *name, const char *where)
+{
+    put(hub.sink.enrollments,
+        arena_printf(hub.arena,
+                     "{\"metadata\":{\"namespace\":\"default\",\"name\":\"%s\",\"uid\":\"uid-%s\","
+                     "\"resourceVersion\":\"5\"},\"spec\":{\"domainId\":\"dom-1\",%s}}",
+                     name, name, where));
 }
 
 void hub_receive(const char *topic, const char *payload)

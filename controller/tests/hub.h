@@ -25,6 +25,8 @@ void hub_put_task(const char *name, const char *status); /* its uid: "uid-<name>
 void hub_put_proplet(const char *name, const char *client);
 /* Its two pods are a device each: "<client>-0" and "<client>-1". */
 void hub_put_pool(const char *name, const char *client);
+/* An Enrollment of the domain "dom-1"; where: members of its spec. */
+void hub_listen(const char *name, const char *where);
 void hub_receive(const char *topic, const char *payload);
 /* The names that were woken, in order, with blanks between them. */
 const char *hub_woken(struct workqueue *queue);

@@ -555,3 +555,92 @@ TEST_TIMES(copy_of_a_reclaim_counts_on_its_own_channel_alone, 2)
     ck_assert_str_eq(hub_woken(hub.sink.proplet_queue), _i ? "" : "alpha");
     ck_assert(mailbox_wait_empty(hub.sink.mailbox, 0));
 }
+
+/* --- Enrollments: devices without a Proplet ----------------------------------------------------- */
+
+#define TOPIC_OF(channel, suffix) "m/dom-1/c/" channel "/control/" suffix
+#define ALIVE_OF(client) "{\"status\":\"alive\",\"proplet_id\":\"" client "\"}"
+#define CREATE_OF(client) "{\"proplet_id\":\"" client "\",\"metadata\":{\"os\":\"linux\"}}"
+
+static void listen_up(void)
+{
+    hub_set_up();
+    hub_listen("every", "\"channelPerDevice\":true");
+    hub_listen("shared", "\"channelId\":\"chan-1\"");
+    hub_listen("other", "\"channelId\":\"chan-2\"");
+    atomic_store(&hub.sink.wildcards, 1);
+}
+
+static void receive_control(const char *topic, const char *payload)
+{
+    bridge_control_message(&hub.sink, topic, payload, strlen(payload));
+}
+
+/* Those that are woken when a second is over. */
+static const char *listeners(void)
+{
+    fake_clock_advance(&hub.clock, 1000);
+    return hub_woken(hub.sink.enrollment_queue);
+}
+
+TEST_GROUP("enrollments", listen_up, hub_tear_down);
+
+TEST(first_heartbeat_of_a_stranger_wakes_those_that_list_it)
+{
+    receive_control(TOPIC_OF("new", "proplet/alive"), ALIVE_OF("new"));
+    ck_assert_str_eq(listeners(), "every");
+    receive_control(HUB_TOPIC("proplet/alive"), ALIVE_OF("new"));
+    ck_assert_str_eq(listeners(), "shared every");
+    receive_control(HUB_TOPIC("proplet/alive"), ALIVE_OF("new"));
+    ck_assert_uint_eq(workqueue_len(hub.sink.enrollment_queue), 0);
+    receive_control(HUB_TOPIC("proplet/create"), CREATE_OF("new"));
+    ck_assert_uint_eq(workqueue_len(hub.sink.enrollment_queue), 0); /* of no channel of its own */
+    hub_receive(HUB_TOPIC("proplet/create"), CREATE_OF("new"));
+    ck_assert_str_eq(listeners(), "shared every");
+    hub_expect_nothing();
+}
+
+TEST(forged_messages_on_channels_of_others_leave_nothing)
+{
+    struct stranger_seen *seen;
+
+    receive_control(TOPIC_OF("victim", "proplet/alive"), ALIVE_OF("forged"));
+    receive_control(TOPIC_OF("victim", "proplet/create"), CREATE_OF("forged"));
+    ck_assert_uint_eq(workqueue_len(hub.sink.enrollment_queue), 0);
+    ck_assert_uint_eq(
+        strangers_count(fleet_strangers(hub.sink.fleet), clock_monotonic_ms(&hub.clock.clock)), 0);
+    ck_assert_uint_eq(strangers_list(fleet_strangers(hub.sink.fleet), hub.arena, "dom-1/+",
+                                     clock_monotonic_ms(&hub.clock.clock), &seen),
+                      0);
+    ck_assert_ptr_null(hub_device("dom-1/victim/forged").metadata);
+}
+
+TEST(create_on_the_control_connection_ends_no_attempt_and_is_kept_for_strangers)
+{
+    receive_control(HUB_TOPIC("proplet/create"), CREATE_OF("device-1"));
+    hub_expect_nothing();
+    ck_assert_ptr_null(hub_device(HUB_KEY).metadata);
+    receive_control(TOPIC_OF("new", "proplet/create"), CREATE_OF("new"));
+    ck_assert_str_eq(hub_device("dom-1/new/new").metadata, "{\"os\":\"linux\"}");
+    ck_assert_str_eq(listeners(), "every");
+}
+
+TEST(heartbeat_that_an_overlapping_subscription_repeats_counts_once)
+{
+    for (int twice = 0; twice < 2; twice++)
+        receive_control(HUB_TOPIC("proplet/alive"), ALIVE_OF("device-1"));
+    ck_assert_uint_eq(hub_device(HUB_KEY).history_len, 1);
+    ck_metric("propeller_mqtt_messages_total{kind=\"alive\"} 1");
+    fake_clock_advance(&hub.clock, 10000);
+    receive_control(HUB_TOPIC("proplet/alive"), ALIVE_OF("device-1"));
+    ck_assert_uint_eq(hub_device(HUB_KEY).history_len, 2);
+}
+
+TEST(last_will_of_a_manager_is_no_device)
+{
+    receive_control(TOPIC_OF("manager-1", "proplet/alive"),
+                    "{\"status\":\"offline\",\"proplet_id\":\"manager-1\"}");
+    ck_assert_uint_eq(workqueue_len(hub.sink.enrollment_queue), 0);
+    ck_assert_uint_eq(
+        strangers_count(fleet_strangers(hub.sink.fleet), clock_monotonic_ms(&hub.clock.clock)), 0);
+}

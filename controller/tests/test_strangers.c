@@ -103,3 +103,42 @@ TEST(new_identity_takes_the_place_of_the_one_that_was_heard_longest_ago)
     (void)heard("one more", 11);
     ck_assert(!strstr(on(CHANNEL, 11), "first"));
 }
+
+static const char *list_of(const char *channel, int64_t seconds)
+{
+    struct stranger_seen *seen;
+    size_t len = strangers_list(strangers, arena, channel, BEGIN_MS + seconds * 1000, &seen);
+    const char *text = "";
+
+    for (size_t i = 0; i < len; i++)
+        text = arena_printf(arena, "%s%s:%d:%d ", text, seen[i].client_id,
+                            (int)((seen[i].first_ms - BEGIN_MS) / 1000),
+                            (int)((seen[i].last_ms - BEGIN_MS) / 1000));
+    return text;
+}
+
+TEST(channel_lists_its_devices_with_their_whole_ids_and_times)
+{
+    ck_assert(heard("a", 0).fresh);
+    ck_assert(!heard("a", 10).fresh);
+    (void)heard("it's", 20); /* nobody can make a Proplet for it by a command */
+    (void)strangers_heard(strangers, "demo/workers2", "b", BEGIN_MS);
+    (void)strangers_heard(strangers, "dem/workers", "c", BEGIN_MS);
+    ck_assert_str_eq(list_of(CHANNEL, 20), "a:0:10 ");
+    ck_assert_str_eq(list_of(CHANNEL, 610), "");
+    ck_assert(heard("a", 700).fresh);
+    ck_assert_str_eq(list_of(CHANNEL, 700), "a:700:700 ");
+}
+
+TEST(domain_lists_devices_whose_channel_is_their_id)
+{
+    static const char *const OTHERS[][2] = { { "demo/a", "b" },  { "demo/ab", "a" },
+                                             { "demo/a", "ab" }, { "demos/a", "a" },
+                                             { "dem/a", "a" },   { "demo/workers", "a" } };
+
+    for (size_t i = 0; i < sizeof(OTHERS) / sizeof(*OTHERS); i++)
+        (void)strangers_heard(strangers, OTHERS[i][0], OTHERS[i][1], BEGIN_MS);
+    ck_assert_str_eq(list_of("demo" CHANNEL_EACH, 0), "");
+    (void)strangers_heard(strangers, "demo/a", "a", BEGIN_MS);
+    ck_assert_str_eq(list_of("demo" CHANNEL_EACH, 0), "a:0:0 ");
+}
