@@ -51,7 +51,7 @@ static enum output_format format_of(const char *name)
 {
     size_t format = 0;
 
-    while (!str_equal(OUTPUT_FORMATS[format], name))
+    while (!str_equal(ENV_FORMATS[format], name))
         format++;
     return (enum output_format)format;
 }

@@ -15,6 +15,7 @@
 #define SECOND_US INT64_C(1000000)
 
 const char *const OUTPUT_FORMATS[] = { "table", "wide", "name", "json", "yaml", NULL };
+const char *const ENV_FORMATS[] = { "table", "wide", "name", "json", "yaml", "env", NULL };
 
 cJSON *output_document(struct arena *arena, const char *kind)
 {

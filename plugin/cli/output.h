@@ -11,8 +11,9 @@
 
 #include "common/json/json.h"
 
-enum output_format { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_NAME, OUTPUT_JSON, OUTPUT_YAML };
-extern const char *const OUTPUT_FORMATS[]; /* by enum output_format; NULL-terminated */
+enum output_format { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_NAME, OUTPUT_JSON, OUTPUT_YAML, OUTPUT_ENV };
+/* By enum output_format; NULL-terminated. Only some commands have OUTPUT_ENV, the environment file of a device. */
+extern const char *const OUTPUT_FORMATS[], *const ENV_FORMATS[];
 
 #define CLI_API_VERSION "cli.propeller.abstractmachines.fr/v1alpha1"
 

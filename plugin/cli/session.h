@@ -33,13 +33,15 @@ struct common_flags {
 
 #define COMMON(flag, kind, member)                                                                 \
     .name = (flag), .type = (kind), .offset = offsetof(struct common_flags, member)
-#define COMMON_FLAGS                                                                               \
+/* formats: those that the command has. */
+#define COMMON_FLAGS COMMON_FLAGS_WITH(OUTPUT_FORMATS)
+#define COMMON_FLAGS_WITH(formats)                                                                 \
     { COMMON("namespace", OPTION_STRING, ns), .letter = 'n', .value_name = "NAME",                 \
       .help = "namespace; default is that of the context" },                                       \
         { COMMON("all-namespaces", OPTION_BOOL, all_namespaces), .letter = 'A',                    \
           .help = "all namespaces, where a command lists objects" },                               \
         { COMMON("output", OPTION_CHOICE, output), .letter = 'o', .fallback = "table",             \
-          .choices = OUTPUT_FORMATS, .help = "format of the output" },                             \
+          .choices = (formats), .help = "format of the output" },                                  \
         { COMMON("no-headers", OPTION_BOOL, no_headers),                                           \
           .help = "tables without the first line" },                                               \
         { COMMON("kubeconfig", OPTION_STRING, kubeconfig), .value_name = "FILE",                   \
