@@ -25,7 +25,7 @@ crds_strict() {
 # Where the webhook is not asked.
 nonsense() {
     local kind
-    for kind in Task Proplet PropellerJob FederatedJob TrainingRound VmafxJob VmafxNode VmafxModelTraining; do
+    for kind in Task Proplet PropellerJob FederatedJob TrainingRound Enrollment VmafxJob VmafxNode VmafxModelTraining; do
         jq -n --arg api "$API" --arg kind "$kind" \
             '{apiVersion: (if $kind | startswith("Vmafx") then "vmafx.dev/v1" else $api end), kind: $kind,
                 metadata: {name: "nonsense"}, spec: {}}' |
@@ -33,7 +33,7 @@ nonsense() {
     done
 }
 schemas_take_anything() { ! nonsense | grep 'is invalid'; }
-schemas_are_strict() { (($(nonsense | tee /dev/stderr | grep -c 'is invalid') == 8)); }
+schemas_are_strict() { (($(nonsense | tee /dev/stderr | grep -c 'is invalid') == 9)); }
 
 # Objects that the real schemas would not let go of go before these come back.
 agreement_end() {

@@ -57,6 +57,9 @@ for role in view edit admin; do
     may $role no update tasks.$GROUP --subresource=status
 done
 may view no create tasks.$GROUP
+may view yes list enrollments.$GROUP
+may edit no create enrollments.$GROUP
+may admin yes create enrollments.$GROUP
 may edit yes create propellerjobs.$GROUP
 may admin yes delete proplets.$GROUP
 

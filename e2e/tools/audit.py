@@ -27,11 +27,11 @@ READS = {"get", "list", "watch"}
 # Who alone changes what: (API group, resource) -> ServiceAccount.
 OWNERS = {
     (GROUP, "tasks/status"): "task-controller",
-    (GROUP, "proplets"): "proplet-controller",
     (GROUP, "proplets/status"): "proplet-controller",
     (GROUP, "propellerjobs"): "propellerjob-controller",
     (GROUP, "propellerjobs/status"): "propellerjob-controller",
     (GROUP, "federatedjobs/status"): "federatedjob-controller",
+    (GROUP, "enrollments/status"): "enrollment-controller",
     (GROUP, "trainingrounds"): "federatedjob-controller",
     (GROUP, "trainingrounds/status"): "traininground-controller",
     (VMAFX, "vmafxjobs/status"): "vmafxjob-controller",
@@ -57,6 +57,7 @@ OWNERS = {
 # Who changes what several may change.
 SHARED = {
     (GROUP, "tasks"): {"task-controller", "propellerjob-controller", "traininground-controller"},
+    (GROUP, "proplets"): {"proplet-controller", "enrollment-controller"},
     ("", "configmaps"): {"scheduledmachine-controller", "task-controller", "checkpoint-controller", "federatedjob-controller",
                          "traininground-controller"},
     ("", "secrets"): {"certificate-controller", "proplet-controller"},
