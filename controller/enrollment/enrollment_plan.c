@@ -235,6 +235,20 @@ static bool plan_ready(struct arena *arena, const struct enrollment_observed *ob
     return true;
 }
 
+static bool set_condition(cJSON *conditions, const char *type, const struct ready *ready,
+                          const struct enrollment_observed *observed)
+{
+    const char *message =
+        reason_message(ready->reason, ready->status == CONDITION_TRUE, ready->message);
+    const struct condition condition = { .type = type,
+                                         .status = ready->status,
+                                         .reason = reason_text(ready->reason),
+                                         .message = message ? message : "",
+                                         .observed_generation = observed->generation };
+
+    return condition_set(conditions, &condition, observed->now_us);
+}
+
 static bool set_ready(struct arena *arena, const struct enrollment_observed *observed,
                       struct enrollment_status *status)
 {
@@ -245,16 +259,8 @@ static bool set_ready(struct arena *arena, const struct enrollment_observed *obs
 
     if (!plan_ready(arena, observed, &ready))
         return false;
-
-    bool is_true = ready.status == CONDITION_TRUE;
-    const char *message = reason_message(ready.reason, is_true, ready.message);
-    const struct condition condition = { .type = "Ready",
-                                         .status = ready.status,
-                                         .reason = reason_text(ready.reason),
-                                         .message = message ? message : "",
-                                         .observed_generation = observed->generation };
     status->conditions = conditions;
-    return condition_set(conditions, &condition, observed->now_us);
+    return set_condition(conditions, "Ready", &ready, observed);
 }
 
 /* The Proplets that Automatic creates now. A device that was refused does not keep those behind it from their turn. */

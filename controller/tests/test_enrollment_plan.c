@@ -273,7 +273,7 @@ TEST(texts_of_devices_are_cut_and_cleaned)
 static const char *const NO_IDS[] = { "",  "a b",      "a/b",          "a+",
                                       "#", "a\x1b[2J", "\xe2\x80\xae", "it's" };
 
-TEST_EACH(client_id_that_nobody_can_read_is_not_listed, NO_IDS)
+TEST_EACH(unreadable_client_id_is_not_listed, NO_IDS)
 {
     hear(NO_IDS[_i]);
     decide();

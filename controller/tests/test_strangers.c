@@ -121,7 +121,7 @@ TEST(channel_lists_its_devices_with_their_whole_ids_and_times)
 {
     ck_assert(heard("a", 0).fresh);
     ck_assert(!heard("a", 10).fresh);
-    (void)heard("it's", 20); /* nobody can make a Proplet for it by a command */
+    (void)heard("it's", 20); /* a name that a command cannot take */
     (void)strangers_heard(strangers, "demo/workers2", "b", BEGIN_MS);
     (void)strangers_heard(strangers, "dem/workers", "c", BEGIN_MS);
     ck_assert_str_eq(list_of(CHANNEL, 20), "a:0:10 ");

@@ -1,4 +1,4 @@
-/* What approve and device add make: key, Secret, environment file, account. */
+/* The manifests of approve and device add: key, Secret, environment file, account. */
 #include <string.h>
 
 #include "common/api/enrollment.h"

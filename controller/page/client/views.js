@@ -141,7 +141,7 @@ function FleetPage({ feed }) {
     ["Broker", !c.mqtt ? ["idle", "–", "no broker is configured (--mqtt-address)"] : c.broker ? ["good", "✓", "connected"]
       : c.leads ? ["bad", "✕", "not connected"] : ["idle", "…", "only the leader is connected"]],
     ["Fleet brake", c.brake ? ["bad", "!", "most of the fleet is away, so no Task is moved"] : ["good", "✓", "released"]],
-    ...(c.strangers === undefined ? [] : [["Devices without a Proplet", c.strangers ? ["warn", "!", `${c.strangers}`] : ["good", "✓", "none"]]]),
+    ...(c.strangers === undefined ? [] : [["Devices without a Proplet", c.strangers ? ["warn", "!", `${c.strangers}; kubectl propeller pending lists those of Enrollments`] : ["good", "✓", "none"]]]),
   ];
   return html`<div class="cards">${Object.keys(KIND_LISTS).filter((kind) => c.kinds[kind]).map((kind) => html`<${Census} kind=${kind} phases=${c.kinds[kind]} />`)}</div>
     <section class="card"><h2>State</h2><dl class="facts">${state.map(([title, [tone, sign, text]]) => html`
