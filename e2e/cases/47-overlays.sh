@@ -46,7 +46,7 @@ found=$(documented <"$PART/all.json") || fail "the rights in docs/explanation/se
 expect_eq "overlays with a word of ScheduledMachines" scheduled-machines.yaml \
     "$(cd "$PART" && grep -lE '5spot|scheduled-?machine|cluster\.x-k8s\.io' ./*.yaml | sed 's,^\./,,' | paste -sd ' ')"
 kinds() { jq -r '.items[].kind' "$PART/$1.json" | sort | uniq -c | sort -rn | tr -s ' \n' ' '; }
-expect_eq "cluster-wide rights with single namespaces" "propeller-edit propeller-view" \
+expect_eq "cluster-wide rights with single namespaces" "propeller-admin propeller-edit propeller-view" \
     "$(jq -r '[.items[] | select(.kind == "ClusterRole" or .kind == "ClusterRoleBinding") | .metadata.name] | sort | join(" ")' "$PART/namespaced.json")"
 expect_eq "webhook configurations with cert-manager, told where their caBundle comes from" "2" \
     "$(jq '[.items[] | select(.kind | endswith("WebhookConfiguration")) | select(.metadata.annotations["cert-manager.io/inject-ca-from"])] | length' "$PART/cert-manager.json")"

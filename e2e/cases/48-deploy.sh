@@ -171,7 +171,7 @@ END
 deploy_overlay "$PART/watching"
 expect_match "what make deploy says of the other overlay" 'not of this overlay: .*"propeller-webhook" deleted' \
     "$(tr '\n' ' ' <"$LOGS/deploy-watching.log")"
-expect_eq "what is left of it" "clusterrole.rbac.authorization.k8s.io/propeller-edit clusterrole.rbac.authorization.k8s.io/propeller-view deployment.apps/propeller-controller secret/somebodys service/propeller-controller-metrics" \
+expect_eq "what is left of it" "clusterrole.rbac.authorization.k8s.io/propeller-admin clusterrole.rbac.authorization.k8s.io/propeller-edit clusterrole.rbac.authorization.k8s.io/propeller-view deployment.apps/propeller-controller secret/somebodys service/propeller-controller-metrics" \
     "$(ks get clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,clusterroles,secrets \
         --selector app.kubernetes.io/part-of=propeller --output name | sort | xargs)"
 ! ks get serviceaccount propeller-webhook --output name 2>/dev/null || fail "the webhook's account is left"
