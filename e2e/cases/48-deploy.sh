@@ -144,13 +144,13 @@ rights_by_hand() { k apply --namespace "$NS" -f "$ROOT/rbac/namespaced/identitie
 rights_by_hand
 k create namespace "$NS-theirs" >/dev/null
 sed "s/propeller-system/$NS-home/" "$ROOT/rbac/namespaced/identities.yaml" | k apply --namespace "$NS-theirs" -f - >/dev/null
-expect_eq "rights in single namespaces" "default 14, $NS 14, $NS-theirs 14" "$(bindings)"
+expect_eq "rights in single namespaces" "default 16, $NS 16, $NS-theirs 16" "$(bindings)"
 for name in propeller-webhook-ca propeller-webhook-cert somebodys; do # two as the controller makes them
     ks create secret tls "$name" --cert="$CLUSTER/admin.crt" --key="$CLUSTER/admin.key" >/dev/null
     ks label secret "$name" app.kubernetes.io/part-of=propeller >/dev/null
 done
 deploy_overlay default
-expect_eq "rights in single namespaces, with rights in all" "$NS-theirs 14" "$(bindings)"
+expect_eq "rights in single namespaces, with rights in all" "$NS-theirs 16" "$(bindings)"
 rights_by_hand
 own_overlay() { # own_overlay NAME: of the one for single namespaces, with what is in stdin
     mkdir "$PART/$1"
@@ -175,9 +175,9 @@ expect_eq "what is left of it" "clusterrole.rbac.authorization.k8s.io/propeller-
     "$(ks get clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,clusterroles,secrets \
         --selector app.kubernetes.io/part-of=propeller --output name | sort | xargs)"
 ! ks get serviceaccount propeller-webhook --output name 2>/dev/null || fail "the webhook's account is left"
-expect_eq "rights in the namespaces that are watched" "default 14, $NS 14, $NS-theirs 14" "$(bindings)"
+expect_eq "rights in the namespaces that are watched" "default 16, $NS 16, $NS-theirs 16" "$(bindings)"
 deploy_overlay namespaced
-expect_eq "rights where the overlay does not watch any more" "default 14, $NS-theirs 14" "$(bindings)"
+expect_eq "rights where the overlay does not watch any more" "default 16, $NS-theirs 16" "$(bindings)"
 rights_by_hand
 cat >"$PART/kubectl" <<END
 #!/bin/sh
@@ -187,7 +187,7 @@ END
 chmod +x "$PART/kubectl"
 expect_failure "rights that cannot be looked at" refused make_it deploy OVERLAY=namespaced KUBECTL="$PART/kubectl"
 make_it deploy OVERLAY=namespaced >/dev/null || fail "make deploy fails after one that did not come to its end"
-expect_eq "rights after another one" "default 14, $NS-theirs 14" "$(bindings)"
+expect_eq "rights after another one" "default 16, $NS-theirs 16" "$(bindings)"
 rights_by_hand
 ks create deployment broker --image=registry.example.com/broker:1 >/dev/null
 expect_failure "what others have in the namespace" \
@@ -195,7 +195,7 @@ expect_failure "what others have in the namespace" \
 expect_eq "a Task after that" ours "$(k --namespace default get tasks -o json | jq -r '.items[].metadata.name')"
 ks delete deployment broker >/dev/null
 said=$(make_it undeploy OVERLAY=namespaced) || fail "make undeploy for single namespaces: $said"
-expect_eq "rights in single namespaces" "$NS-theirs 14" "$(bindings)"
+expect_eq "rights in single namespaces" "$NS-theirs 16" "$(bindings)"
 expect_match "what it says of the kinds" 'the kinds stay: other namespaces have objects of them' "$said"
 expect_eq "Tasks that are left" "$NS/theirs" "$(k get tasks --all-namespaces -o json | jq -r '.items[].metadata | "\(.namespace)/\(.name)"')"
 unset KUBECONFIG
