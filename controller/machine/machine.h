@@ -66,13 +66,15 @@ enum machine_presence {
     MACHINE_PRESENT, /* ours */
     MACHINE_GOING,   /* ours, and being deleted */
     MACHINE_FOREIGN,
+    MACHINE_HIDDEN, /* it was ours, and the right to read it is missing: it counts as left */
 };
 
 /* A bootstrap or infrastructure object, or the Machine. */
 struct machine_object {
     const struct kube_kind *kind; /* NULL: the API server does not serve it */
     enum machine_presence presence;
-    const cJSON *json; /* NULL if it is absent */
+    const cJSON *json;  /* NULL if it is absent or hidden */
+    const char *denied; /* the reply of the API server, where the right to read it is missing */
 };
 
 enum { PART_BOOTSTRAP, PART_INFRASTRUCTURE, MACHINE_PARTS };

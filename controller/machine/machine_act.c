@@ -49,6 +49,10 @@ static int create(struct machine_turn *turn, struct machine_object *object, cons
         reconcile_again_after(turn->rc, LOOK_AGAIN_MS);
         return 0;
     }
+    if (object->denied) {
+        refuse(turn, REASON_MACHINE_CREATION_FAILED, object->denied);
+        return 0;
+    }
     if (object->presence == MACHINE_FOREIGN) {
         refuse_name(turn, object->kind);
         return 0;
@@ -352,6 +356,8 @@ static int act_remove(struct machine_turn *turn, bool now, struct error *err)
             r = delete_object(turn, &turn->parts[i], err);
         else if (turn->parts[i].presence == MACHINE_GOING)
             reconcile_again_after(turn->rc, LOOK_AGAIN_MS);
+        else if (turn->parts[i].presence == MACHINE_HIDDEN)
+            refuse(turn, REASON_MACHINE_DELETION_FAILED, turn->parts[i].denied);
     }
     return r;
 }

@@ -31,6 +31,12 @@ static void set_presence(struct machine_turn *turn, struct machine_object *objec
     object->presence = PRESENCE[machine_claim_of(json, turn->object->uid)];
 }
 
+static bool is_left(const struct machine_object *object)
+{
+    return object->presence == MACHINE_PRESENT || object->presence == MACHINE_GOING ||
+           object->presence == MACHINE_HIDDEN;
+}
+
 static int get_object(struct machine_turn *turn, struct machine_object *object, struct error *err)
 {
     cJSON *json = NULL;
@@ -48,13 +54,25 @@ static int get_object(struct machine_turn *turn, struct machine_object *object, 
 static int find_part(struct machine_turn *turn, const char *api_version, const char *kind,
                      struct machine_object *ret, struct error *err)
 {
+    struct error failure = { 0 };
+
     *ret = (struct machine_object){ .presence = MACHINE_ABSENT };
     int r = machine_discovery_kind(turn->deps->discovery, turn->rc->client, turn->rc->arena,
                                    api_version, kind, &ret->kind, err);
-    return r < 0 ? r : get_object(turn, ret, err);
+    if (r < 0)
+        return r;
+    r = get_object(turn, ret, &failure);
+    if (r == -ERROR_FORBIDDEN) {
+        ret->denied = arena_strdup(turn->rc->arena, failure.message);
+        return 0;
+    }
+    if (r < 0)
+        *err = failure;
+    return r;
 }
 
-/* The kind may have been edited since the object was made: as long as that one exists, it is the one that counts. */
+/* The kind may have been edited since the object was made: as long as that one exists, it is the one that counts. An
+ * object that no status names was not made, since it is read before. */
 static int observe_part(struct machine_turn *turn, const struct machine_reference *reference,
                         const struct machine_part *part, struct machine_object *ret,
                         struct error *err)
@@ -62,7 +80,9 @@ static int observe_part(struct machine_turn *turn, const struct machine_referenc
     if (reference && reference->api_version && reference->kind) {
         int r = find_part(turn, reference->api_version, reference->kind, ret, err);
 
-        if (r < 0 || ret->presence == MACHINE_PRESENT || ret->presence == MACHINE_GOING)
+        if (r == 0 && ret->denied)
+            ret->presence = MACHINE_HIDDEN;
+        if (r < 0 || is_left(ret))
             return r;
     }
     *ret = (struct machine_object){ .presence = MACHINE_ABSENT };
@@ -96,11 +116,6 @@ static int observe_machine(struct machine_turn *turn, struct error *err)
         return get_object(turn, &turn->machine, err);
     set_presence(turn, &turn->machine, kube_object_json(turn->rc->arena, cached));
     return 0;
-}
-
-static bool is_left(const struct machine_object *object)
-{
-    return object->presence == MACHINE_PRESENT || object->presence == MACHINE_GOING;
 }
 
 static int observe_objects(struct machine_turn *turn, struct error *err)

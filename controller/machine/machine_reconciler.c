@@ -99,12 +99,18 @@ static bool is_written(const struct machine_plan *plan)
 static int take_turn(struct machine_turn *turn, struct error *err)
 {
     int r = machine_observe(turn, err);
-    if (r < 0)
+    if (r == -ERROR_CANCELED || (r < 0 && !turn->observed.deleted_us))
         return r;
+    if (r <
+        0) /* a deletion may be late, and is then released, although its objects cannot be read */
+        turn->observed.any_left = true;
 
     struct machine_plan plan = machine_plan(&turn->observed);
     if (plan.cleanup_late)
         tell_late(turn);
+    if (r < 0 && plan.act != MACHINE_ACT_RELEASE)
+        return r;
+    r = 0;
     turn->is = turn->was;
     turn->conditions = json_array(turn->rc->arena);
     json_for_each (condition, turn->was.conditions)
@@ -121,20 +127,26 @@ static int take_turn(struct machine_turn *turn, struct error *err)
     return 0;
 }
 
+/* A cache that is not complete has no Node, and then nothing would be drained. A deletion does not drain, and reads a
+ * Machine that no cache has: it ends also where Cluster API is gone. */
+static bool has_caches(const struct machine_deps *deps, const struct kube_object *object)
+{
+    return informer_synced(deps->objects) && informer_synced(deps->nodes) &&
+           (informer_synced(deps->machines) || object->deleting);
+}
+
 int machine_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
     const struct machine_deps *deps = self;
 
-    /* A cache that is not complete has no Node, and then nothing would be drained. */
-    if (!informer_synced(deps->objects) || !informer_synced(deps->machines) ||
-        !informer_synced(deps->nodes)) {
-        reconcile_again_after(rc, SYNC_AGAIN_MS);
-        return 0;
-    }
     CLEANUP(kube_object_unrefp)
     struct kube_object *object = store_get(informer_store(deps->objects), &rc->name);
-    if (!object) {
+    if (!object && informer_synced(deps->objects)) {
         machine_notes_drop(deps->notes, &rc->name);
+        return 0;
+    }
+    if (!object || !has_caches(deps, object)) {
+        reconcile_again_after(rc, SYNC_AGAIN_MS);
         return 0;
     }
     struct machine_turn turn = { .deps = deps, .rc = rc, .object = object };

@@ -22,7 +22,8 @@ static struct machine_reference *reference_to(struct machine_turn *turn,
     const struct kube_kind *kind = object->kind;
     struct arena *arena = turn->rc->arena;
 
-    if (!kind || (object->presence != MACHINE_PRESENT && object->presence != MACHINE_GOING))
+    if (!kind || (object->presence != MACHINE_PRESENT && object->presence != MACHINE_GOING &&
+                  object->presence != MACHINE_HIDDEN))
         return NULL;
     struct machine_reference *ret = arena_new(arena, struct machine_reference);
     *ret = (struct machine_reference){

@@ -62,6 +62,8 @@ static bool discover(struct arena *arena, const char *path, struct http_response
     for (size_t i = 0; i < ARRAY_LEN(SERVED); i++) {
         const struct kube_kind *kind = SERVED[i];
 
+        if (kind == &KIND_MACHINE && mstage.has_no_machines)
+            continue;
         if (str_equal(path, arena_printf(arena, "/apis/%s/%s", kind->group, kind->version))) {
             answer(arena, 200,
                    arena_printf(arena,
@@ -148,6 +150,10 @@ static int serve(void *ctx, struct arena *arena, const struct http_request *requ
     if (mstage.refusal && str_equal(request->method, "POST") &&
         strstr(request->path, ".cluster.x-k8s.io/")) {
         answer(arena, mstage.refusal, "{\"kind\":\"Status\",\"message\":\"not allowed\"}", ret);
+        return 0;
+    }
+    if (is_of(request, "GET", mstage.unreadable)) {
+        answer(arena, mstage.unread, "{\"kind\":\"Status\",\"message\":\"not readable\"}", ret);
         return 0;
     }
     if (mstage.hides_pods && strstr(request->path, "/pods?")) {
@@ -302,12 +308,14 @@ static void start_process(void)
                                .discovery = machine_discovery_create(&mstage.clock.clock),
                                .notes = machine_notes_create() };
     ck_assert_int_eq(watch_loop_start(process.loop, &err), 0);
-    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+        if (KINDS[i] == &KIND_MACHINE && mstage.has_no_machines)
+            continue;
         ck_assert(informer_wait_synced(informer_of(KINDS[i]), PATIENCE_MS));
-    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
         ck_assert_int_eq(
             kube_list(process.other, KINDS[i], &all, on_item, (void *)(uintptr_t)KINDS[i], &err),
             0);
+    }
 }
 
 static void end_process(void)
@@ -479,6 +487,13 @@ static bool manage(void)
     json_free(copy);
     (void)name;
     return true;
+}
+
+void machine_stage_end_cluster_api(void)
+{
+    tiny_server_answer(mstage.http, "/apis/cluster.x-k8s.io/", 404, "404 page not found");
+    mstage.has_no_machines = true;
+    mstage.dead = true;
 }
 
 int machine_stage_turn(void)

@@ -19,14 +19,18 @@ struct machine_stage {
     unsigned steps;   /* requests of the reconciler so far */
     unsigned fail_at; /* the step that fails; 0: none */
     enum fault fault;
-    bool dead;                        /* no more requests; the next process takes over */
-    bool keeps_node;                  /* a Node outlives its Machine */
-    bool is_late;                     /* the watch brings nothing */
-    bool hides_pods;                  /* lists of pods are answered with 500 */
-    bool still;                       /* the manager does nothing */
-    const char *provider_id;          /* of the Node; that of the Machine is kind://one */
-    int eviction;                     /* what an eviction is answered with: 201, or a refusal */
-    int refusal;                      /* what a creation is answered with; 0: as it comes */
+    bool dead;               /* no more requests; the next process takes over */
+    bool keeps_node;         /* a Node outlives its Machine */
+    bool is_late;            /* the watch brings nothing */
+    bool hides_pods;         /* lists of pods are answered with 500 */
+    bool still;              /* the manager does nothing */
+    bool has_no_machines;    /* the API server does not have the kind */
+    const char *provider_id; /* of the Node; that of the Machine is kind://one */
+    int eviction;            /* what an eviction is answered with: 201, or a refusal */
+    int refusal;             /* what a creation is answered with; 0: as it comes */
+    const struct kube_kind
+        *unreadable; /* one object of this kind is answered with unread; NULL: none */
+    int unread;
     const struct kube_kind *intruder; /* another owner makes it right before us; NULL: none */
     const struct kube_kind *usurper;  /* another owner takes its name right before it is deleted */
     unsigned evictions, machines, pods_deleted; /* so far: evicted, made, deleted without asking */
@@ -53,6 +57,8 @@ void machine_stage_put_foreign(const struct kube_kind *kind);
 void machine_stage_annotate_node(const char *key, const char *value);
 /* A user deletes it. */
 void machine_stage_delete(void);
+/* The CRDs of Cluster API go, and the process begins again. */
+void machine_stage_end_cluster_api(void);
 /* One turn; a dead process is followed by the next. */
 int machine_stage_turn(void);
 /* Turns, with what the others do in between, until nothing changes for a while. Time passes as the turns ask. */

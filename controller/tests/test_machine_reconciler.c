@@ -426,3 +426,71 @@ TEST(machine_that_somebody_deleted_is_made_again)
     expect("Active", "B I M N p0");
     ck_assert_uint_eq(mstage.machines, 2);
 }
+
+static const struct kube_kind *const PART_KINDS[] = { &STAGE_BOOTSTRAP, &STAGE_INFRASTRUCTURE };
+
+/* The role names the kinds of k0smotron.io, and a spec may name another one. */
+TEST_EACH(kind_that_may_not_be_read_is_an_error_and_holds_up_no_deletion, PART_KINDS)
+{
+    mstage.unreadable = PART_KINDS[_i];
+    mstage.unread = 403;
+    machine_stage_put(STAGE_ANYTIME, "");
+    for (int i = 0; i < 5; i++)
+        (void)!machine_stage_turn();
+    ck_assert_str_eq(machine_stage_phase(), "Error");
+    ck_assert_str_eq(machine_stage_condition("Ready", "reason"), "MachineCreationFailed");
+    ck_assert_ptr_nonnull(strstr(machine_stage_text("message"), "not readable"));
+    machine_stage_delete();
+    machine_stage_run();
+    expect("gone", "p0");
+}
+
+/* M4: a right that was lost does not make an object disappear. */
+TEST_EACH(object_that_may_not_be_read_any_more_is_not_forgotten, PART_KINDS)
+{
+    open_it();
+    mstage.unreadable = PART_KINDS[_i];
+    mstage.unread = 403;
+    machine_stage_put(STAGE_ANYTIME, ",\"killSwitch\":true");
+    machine_stage_run();
+    expect("Terminated", PART_KINDS[_i] == &STAGE_BOOTSTRAP ? "B p0" : "I p0");
+    ck_assert_str_eq(machine_stage_condition("Ready", "reason"), "MachineDeletionFailed");
+    mstage.unreadable = NULL;
+    machine_stage_wait_ms(MACHINE_MAX_RETRY_MS);
+    machine_stage_run();
+    expect("Terminated", "p0");
+}
+
+static const bool FORCES[] = { false, true };
+
+/* The webhook that converts them may be gone with the provider, while the CRD stays. */
+TEST_EACH(deletion_whose_objects_cannot_be_read_is_late_and_can_be_forced, FORCES)
+{
+    const struct kube_name name = { "default", "one" };
+
+    open_it();
+    const char *uid = kube_uid(machine_stage_get(&KIND_SCHEDULEDMACHINE, "one"));
+    mstage.flags.force_release = FORCES[_i];
+    mstage.unreadable = &STAGE_INFRASTRUCTURE;
+    mstage.unread = 500;
+    machine_stage_delete();
+    ck_assert_int_lt(machine_stage_turn(), 0);
+    machine_stage_wait_ms(MACHINE_CLEANUP_MS);
+    (void)!machine_stage_turn();
+    ck_assert(machine_notes_of(mstage.deps.notes, &name, uid)->told_late);
+    ck_assert_int_eq(str_equal(machine_stage_phase(), "gone"), FORCES[_i]);
+}
+
+/* A Machine that no watch brings is read. */
+TEST(deletion_ends_without_the_kinds_of_cluster_api)
+{
+    machine_stage_put(STAGE_NEVER, "");
+    machine_stage_run();
+    expect("Inactive", "p0");
+    machine_stage_end_cluster_api();
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    expect("Inactive", "p0");
+    machine_stage_delete();
+    machine_stage_run();
+    expect("gone", "p0");
+}
