@@ -131,6 +131,11 @@ static int act_create(struct machine_turn *turn, struct error *err)
         refuse(turn, REASON_MACHINE_CREATION_FAILED, problem);
         return 0;
     }
+    if (turn->machine.presence == MACHINE_GOING) {
+        /* Cluster API deletes the other two before it lets go of the Machine, and new ones as well. */
+        reconcile_again_after(turn->rc, LOOK_AGAIN_MS);
+        return 0;
+    }
     int r = create_part(turn, PART_BOOTSTRAP, turn->spec.bootstrap, err);
     if (r == 1)
         r = create_part(turn, PART_INFRASTRUCTURE, turn->spec.infrastructure, err);

@@ -427,6 +427,24 @@ TEST(machine_that_somebody_deleted_is_made_again)
     ck_assert_uint_eq(mstage.machines, 2);
 }
 
+/* Cluster API deletes both before it lets go of the Machine, and would wait for new ones as well. */
+TEST(nothing_is_made_while_the_machine_is_being_deleted)
+{
+    const struct kube_name name = { "default", "one" };
+
+    open_it();
+    mstage.still = true;
+    fake_api_delete(mstage.api, &KIND_MACHINE, &name);
+    fake_api_delete(mstage.api, &STAGE_BOOTSTRAP, &name);
+    fake_api_delete(mstage.api, &STAGE_INFRASTRUCTURE, &name);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(machine_stage_turn(), 0);
+    expect("Active", "M N p0");
+    mstage.still = false;
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+}
+
 static const struct kube_kind *const PART_KINDS[] = { &STAGE_BOOTSTRAP, &STAGE_INFRASTRUCTURE };
 
 /* The role names the kinds of k0smotron.io, and a spec may name another one. */
