@@ -27,17 +27,20 @@ extern const struct module SCHEDULEDMACHINE_MODULE;
 #define MACHINE_FINALIZER SCHEDULEDMACHINE_GROUP "/scheduledmachine"
 /* Machines by the name in status.nodeRef. */
 #define INDEX_MACHINE_NODE "node"
+#define MACHINE_MAX_CLEARS                                                                         \
+    3 /* tries to clear a Node in an emergency, which waits for none of its pods */
 #define MACHINE_MAX_BLOCKED 512 /* pods that one note has */
 
 /* Of one ScheduledMachine; used by the worker of its name alone. */
 struct machine_note {
     char *uid;
     int64_t
-        retry_us; /* a refused creation or deletion is not tried again before; 0: none was refused */
-    bool of_creation; /* it was a creation */
-    int64_t wait_ms;  /* that led to retry_us */
-    unsigned clears;  /* tries to delete the pods of a Node in an emergency */
-    bool told_late;   /* of this process: the clean-up is late */
+        retry_ms; /* monotonic: a refused creation or deletion is not tried again before; 0: none was refused */
+    bool of_creation;        /* it was a creation */
+    int64_t wait_ms;         /* that led to retry_ms */
+    unsigned agent_failures; /* in a row: tries to take the reclaim agent away in a removal */
+    unsigned clears;         /* tries to delete the pods of a Node in an emergency */
+    bool told_late;          /* of this process: the clean-up is late */
     struct map
         *blocked; /* pods by uid: int64_t, the monotonic time before which no eviction is tried */
 };
@@ -50,7 +53,9 @@ void machine_notes_destroy(struct machine_notes *notes);
 struct machine_note *machine_notes_of(struct machine_notes *notes, const struct kube_name *name,
                                       const char *uid);
 void machine_notes_drop(struct machine_notes *notes, const struct kube_name *name);
-void machine_note_refusal(struct machine_note *note, bool of_creation, int64_t now_us);
+void machine_note_refusal(struct machine_note *note, bool of_creation, int64_t now_ms);
+/* Returns the time until the next try; 0: nothing of this sort was refused, or the wait is over. */
+int64_t machine_note_wait_ms(const struct machine_note *note, bool of_creation, int64_t now_ms);
 void machine_note_success(struct machine_note *note);
 
 struct machine_deps {

@@ -15,6 +15,7 @@
 #define EXCLUDE_DRAINING "machine.cluster.x-k8s.io/exclude-node-draining"
 /* Of an object that no watch covers. */
 #define LOOK_AGAIN_MS 2000
+#define MAX_AGENT_TRIES 3
 
 bool machine_is_refusal(int r)
 {
@@ -336,17 +337,34 @@ static int remove_machine(struct machine_turn *turn, bool now, struct error *err
     return r;
 }
 
-static int act_remove(struct machine_turn *turn, bool now, struct error *err)
+/* A Node that refuses to let its agent go holds up no removal. */
+static int remove_agent(struct machine_turn *turn, struct error *err)
 {
-    int r = 0;
+    struct error failure = { 0 };
+    int r = turn->node ? machine_keep_agent(turn, false, NULL, &failure) : 0;
 
-    if (!turn->note->of_creation && turn->observed.now_us < turn->note->retry_us &&
-        !turn->observed.edited) {
-        reconcile_again_after(turn->rc, (turn->note->retry_us - turn->observed.now_us) / 1000);
+    if (r == 0) {
+        turn->note->agent_failures = 0;
         return 0;
     }
-    if (turn->node)
-        r = machine_keep_agent(turn, false, NULL, err);
+    if (r == -ERROR_CANCELED || ++turn->note->agent_failures < MAX_AGENT_TRIES) {
+        *err = failure;
+        return r;
+    }
+    log_warn("reclaim agent not removed, removing its machine", "uid", turn->object->uid, "error",
+             failure.message, NULL);
+    return 0;
+}
+
+static int act_remove(struct machine_turn *turn, bool now, struct error *err)
+{
+    int64_t wait_ms = machine_note_wait_ms(turn->note, false, clock_monotonic_ms(turn->rc->clock));
+
+    if (wait_ms && !turn->observed.edited) {
+        reconcile_again_after(turn->rc, wait_ms);
+        return 0;
+    }
+    int r = remove_agent(turn, err);
     if (r < 0)
         return r;
     if (turn->machine.presence == MACHINE_PRESENT || turn->machine.presence == MACHINE_GOING) {
@@ -401,7 +419,23 @@ static int act_clear_pods(struct machine_turn *turn, struct error *err)
     int r =
         machine_patch_node(turn, turn->node ? node_cordon(turn->rc->arena, turn->node) : NULL, err);
 
-    return r < 0 && r != -ERROR_FORBIDDEN ? r : machine_clear_pods(turn, err);
+    /* A conflict passes; a policy that refuses the cordon does not, and keeps no pod alive. */
+    if (r < 0 && r != -ERROR_FORBIDDEN && turn->note->clears + 1 < MACHINE_MAX_CLEARS) {
+        turn->note->clears++;
+        return r;
+    }
+    return r == -ERROR_CANCELED ? r : machine_clear_pods(turn, err);
+}
+
+/* The Machine, by which a watch finds the Node, is gone: the next turn comes by itself. */
+static int act_clear_node(struct machine_turn *turn, struct error *err)
+{
+    int r = machine_patch_node(
+        turn, turn->node ? node_clear_reclaim(turn->rc->arena, turn->node) : NULL, err);
+
+    if (r == 0)
+        reconcile_again_after(turn->rc, 0);
+    return r;
 }
 
 int machine_act(struct machine_turn *turn, const struct machine_plan *plan, struct error *err)
@@ -434,8 +468,7 @@ int machine_act(struct machine_turn *turn, const struct machine_plan *plan, stru
     case MACHINE_ACT_CLEAR_PODS:
         return act_clear_pods(turn, err);
     case MACHINE_ACT_CLEAR_NODE:
-        return machine_patch_node(turn, turn->node ? node_clear_reclaim(arena, turn->node) : NULL,
-                                  err);
+        return act_clear_node(turn, err);
     }
     return 0;
 }

@@ -63,17 +63,23 @@ void machine_notes_drop(struct machine_notes *notes, const struct kube_name *nam
     pthread_mutex_unlock(&notes->lock);
 }
 
-void machine_note_refusal(struct machine_note *note, bool of_creation, int64_t now_us)
+void machine_note_refusal(struct machine_note *note, bool of_creation, int64_t now_ms)
 {
     note->wait_ms =
         note->wait_ms && note->of_creation == of_creation ? note->wait_ms * 2 : MACHINE_RETRY_MS;
     if (note->wait_ms > MACHINE_MAX_RETRY_MS)
         note->wait_ms = MACHINE_MAX_RETRY_MS;
     note->of_creation = of_creation;
-    note->retry_us = now_us + note->wait_ms * 1000;
+    note->retry_ms = now_ms + note->wait_ms;
+}
+
+int64_t machine_note_wait_ms(const struct machine_note *note, bool of_creation, int64_t now_ms)
+{
+    return note->of_creation == of_creation && now_ms < note->retry_ms ? note->retry_ms - now_ms
+                                                                       : 0;
 }
 
 void machine_note_success(struct machine_note *note)
 {
-    note->retry_us = note->wait_ms = 0;
+    note->retry_ms = note->wait_ms = 0;
 }

@@ -9,7 +9,6 @@
 #define MAX_PODS 4096
 /* Pods that are to end within this time need no other deletion in an emergency. */
 #define SHORT_GRACE_S 1
-#define MAX_CLEARS 3
 
 static int64_t time_of(const char *text)
 {
@@ -218,7 +217,7 @@ static int observe_pods(struct machine_turn *turn, struct error *err)
     bool drains = turn->observed.phase == MACHINE_SHUTTING_DOWN && turn->observed.draining &&
                   turn->machine.presence == MACHINE_PRESENT;
     bool clears =
-        turn->observed.phase == MACHINE_EMERGENCY_REMOVE && turn->note->clears < MAX_CLEARS;
+        turn->observed.phase == MACHINE_EMERGENCY_REMOVE && turn->note->clears < MACHINE_MAX_CLEARS;
 
     if (turn->where != MACHINE_NODE_HERE || turn->observed.deleted_us || (!drains && !clears))
         return 0;
@@ -233,7 +232,7 @@ static int observe_pods(struct machine_turn *turn, struct error *err)
     if (r < 0 && clears)
         turn->note->clears++;
     /* Nothing holds up an emergency, nor a drain beyond its timeout. */
-    if (r < 0 && r != -ERROR_CANCELED && (late || turn->note->clears >= MAX_CLEARS))
+    if (r < 0 && r != -ERROR_CANCELED && (late || turn->note->clears >= MACHINE_MAX_CLEARS))
         return 0;
     turn->observed.drains = turn->pods_len > 0;
     return r;
@@ -273,9 +272,11 @@ static void observe_itself(struct machine_turn *turn)
         .drain_ms = machine_timeout_ms(turn->spec.node_drain_timeout),
         .next_cleanup_us = time_of(turn->was.next_cleanup),
         .draining = condition_is(turn->was.conditions, "Draining", CONDITION_TRUE),
-        .retry_us = turn->note->of_creation ? turn->note->retry_us : 0,
         .now_us = clock_wall_us(turn->rc->clock),
     };
+    int64_t wait_ms = machine_note_wait_ms(turn->note, true, clock_monotonic_ms(turn->rc->clock));
+    if (wait_ms)
+        observed->retry_us = observed->now_us + wait_ms * 1000;
     if (!turn->times.problem)
         observed->window = machine_window_at(&turn->times, observed->now_us);
 }

@@ -79,7 +79,8 @@ static int do_act(struct machine_turn *turn, struct machine_plan *plan, struct e
     log_warn("a machine is held up", "uid", turn->object->uid, "reason", turn->refusal_reason,
              NULL);
     if (plan->act != MACHINE_ACT_DRAIN) {
-        machine_note_refusal(turn->note, plan->act == MACHINE_ACT_CREATE, turn->observed.now_us);
+        machine_note_refusal(turn->note, plan->act == MACHINE_ACT_CREATE,
+                             clock_monotonic_ms(turn->rc->clock));
         reconcile_again_after(turn->rc, turn->note->wait_ms);
     }
     if (plan->act == MACHINE_ACT_CREATE) {

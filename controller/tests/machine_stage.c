@@ -152,6 +152,11 @@ static int serve(void *ctx, struct arena *arena, const struct http_request *requ
         answer(arena, mstage.refusal, "{\"kind\":\"Status\",\"message\":\"not allowed\"}", ret);
         return 0;
     }
+    if (mstage.node_refusal && is_of(request, "PATCH", &KIND_NODE)) {
+        answer(arena, mstage.node_refusal, "{\"kind\":\"Status\",\"message\":\"not this Node\"}",
+               ret);
+        return 0;
+    }
     if (is_of(request, "GET", mstage.unreadable)) {
         answer(arena, mstage.unread, "{\"kind\":\"Status\",\"message\":\"not readable\"}", ret);
         return 0;
@@ -451,8 +456,7 @@ static bool is_ours(const cJSON *object)
                                 "of-before");
 }
 
-/* The manager: a Machine gets a finalizer and a Node, and takes its Node with it. true: something was done. */
-static bool manage(void)
+bool machine_stage_manage(void)
 {
     const struct kube_name name = staged_name("one"), node_name = { "", NODE_NAME };
     const cJSON *object = machine_stage_get(&KIND_MACHINE, "one");
@@ -537,7 +541,7 @@ void machine_stage_run(void)
     for (int i = 0; i < MAX_TURNS && quiet < 3; i++) {
         const char *before = state();
         int r = machine_stage_turn();
-        bool managed = manage();
+        bool managed = machine_stage_manage();
         bool changed = managed || !str_equal(before, state());
 
         quiet = changed || r < 0 ? 0 : quiet + 1;

@@ -25,6 +25,7 @@ struct machine_stage {
     bool hides_pods;         /* lists of pods are answered with 500 */
     bool still;              /* the manager does nothing */
     bool has_no_machines;    /* the API server does not have the kind */
+    int node_refusal;        /* what a patch of the Node is answered with; 0: as it comes */
     const char *provider_id; /* of the Node; that of the Machine is kind://one */
     int eviction;            /* what an eviction is answered with: 201, or a refusal */
     int refusal;             /* what a creation is answered with; 0: as it comes */
@@ -61,6 +62,9 @@ void machine_stage_delete(void);
 void machine_stage_end_cluster_api(void);
 /* One turn; a dead process is followed by the next. */
 int machine_stage_turn(void);
+/* The manager of Cluster API: a Machine gets a finalizer and a Node, and takes its Node with it. true: something was
+ * done. */
+bool machine_stage_manage(void);
 /* Turns, with what the others do in between, until nothing changes for a while. Time passes as the turns ask. */
 void machine_stage_run(void);
 void machine_stage_wait_ms(int64_t ms);

@@ -512,3 +512,61 @@ TEST(deletion_ends_without_the_kinds_of_cluster_api)
     machine_stage_run();
     expect("gone", "p0");
 }
+
+static const int NODE_REFUSALS[] = { 403, 422, 500 };
+
+/* A policy of the cluster may refuse each patch of the Node. */
+TEST_EACH(node_that_cannot_be_patched_holds_up_no_kill_switch, NODE_REFUSALS)
+{
+    machine_stage_put(STAGE_ANYTIME, COMMANDS("\"steam\""));
+    machine_stage_run();
+    ck_assert_str_eq(agent_label(), "enabled");
+    mstage.node_refusal = NODE_REFUSALS[_i];
+    machine_stage_put(STAGE_ANYTIME, COMMANDS("\"steam\"") ",\"killSwitch\":true");
+    for (int i = 0; i < 20; i++)
+        (void)!machine_stage_turn();
+    ck_assert(kube_is_deleting(machine_stage_get(&KIND_MACHINE, "one")));
+    machine_stage_run();
+    ck_assert_str_eq(machine_stage_phase(), "Terminated");
+    ck_assert_ptr_null(machine_stage_get(&KIND_MACHINE, "one"));
+}
+
+TEST_EACH(node_that_cannot_be_patched_holds_up_no_emergency, NODE_REFUSALS)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM, "true");
+    mstage.node_refusal = NODE_REFUSALS[_i];
+    machine_stage_run();
+    expect("Disabled", "p0");
+    ck_assert_uint_ge(mstage.pods_deleted, 1);
+}
+
+/* No watch wakes it: the Machine, by which a Node is found, is gone. */
+TEST(emergency_ends_as_soon_as_the_node_is_clean)
+{
+    open_it();
+    mstage.keeps_node = true;
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM, "true");
+    for (int i = 0; i < 40 && node_has_reclaim_annotations(machine_stage_get(&KIND_NODE, "node-1"));
+         i++) {
+        (void)!machine_stage_turn();
+        (void)machine_stage_manage();
+    }
+    ck_assert_str_eq(machine_stage_phase(), "EmergencyRemove");
+    ck_assert_uint_le(mstage.again_ms, 1000);
+}
+
+/* A wait is measured on a clock that may be set back. */
+TEST(clock_that_is_set_back_prolongs_no_wait)
+{
+    mstage.refusal = 403;
+    machine_stage_put(STAGE_ANYTIME, "");
+    for (int i = 0; i < 5; i++)
+        (void)!machine_stage_turn();
+    expect("Error", "p0");
+    mstage.refusal = 0;
+    fake_clock_step(&mstage.clock, -86400000);
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+}
