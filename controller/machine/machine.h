@@ -36,11 +36,11 @@ struct machine_note {
     char *uid;
     int64_t
         retry_ms; /* monotonic: a refused creation or deletion is not tried again before; 0: none was refused */
-    bool of_creation;        /* it was a creation */
-    int64_t wait_ms;         /* that led to retry_ms */
-    unsigned agent_failures; /* in a row: tries to take the reclaim agent away in a removal */
-    unsigned clears;         /* tries to delete the pods of a Node in an emergency */
-    bool told_late;          /* of this process: the clean-up is late */
+    bool of_creation;       /* it was a creation */
+    int64_t wait_ms;        /* that led to retry_ms */
+    unsigned node_failures; /* in a row: changes of the Node in a removal */
+    unsigned clears;        /* tries to delete the pods of a Node in an emergency */
+    bool told_late;         /* of this process: the clean-up is late */
     struct map
         *blocked; /* pods by uid: int64_t, the monotonic time before which no eviction is tried */
 };

@@ -15,7 +15,7 @@
 #define EXCLUDE_DRAINING "machine.cluster.x-k8s.io/exclude-node-draining"
 /* Of an object that no watch covers. */
 #define LOOK_AGAIN_MS 2000
-#define MAX_AGENT_TRIES 3
+#define MAX_NODE_TRIES 3
 
 bool machine_is_refusal(int r)
 {
@@ -271,6 +271,33 @@ static int act_keep(struct machine_turn *turn, struct error *err)
 
 /* --- removal ----------------------------------------------------------------------------------- */
 
+/* r: of a change of the Node. A Node that refuses each change holds up no removal. */
+static int try_node(struct machine_turn *turn, int r, const struct error *failure,
+                    struct error *err)
+{
+    if (r == 0) {
+        turn->note->node_failures = 0;
+        return 0;
+    }
+    if (r == -ERROR_CANCELED || ++turn->note->node_failures < MAX_NODE_TRIES) {
+        *err = *failure;
+        return r;
+    }
+    log_warn("Node not changed, going on without", "uid", turn->object->uid, "error",
+             ERROR_TEXT(failure), NULL);
+    return 0;
+}
+
+/* A grace period may be over before the Node was cordoned. */
+static int act_say_draining(struct machine_turn *turn, struct error *err)
+{
+    struct error failure = { 0 };
+    int r = machine_patch_node(turn, turn->node ? node_cordon(turn->rc->arena, turn->node) : NULL,
+                               &failure);
+
+    return try_node(turn, r, &failure, err); /* the status says so */
+}
+
 static int delete_object(struct machine_turn *turn, const struct machine_object *object,
                          struct error *err)
 {
@@ -337,34 +364,17 @@ static int remove_machine(struct machine_turn *turn, bool now, struct error *err
     return r;
 }
 
-/* A Node that refuses to let its agent go holds up no removal. */
-static int remove_agent(struct machine_turn *turn, struct error *err)
-{
-    struct error failure = { 0 };
-    int r = turn->node ? machine_keep_agent(turn, false, NULL, &failure) : 0;
-
-    if (r == 0) {
-        turn->note->agent_failures = 0;
-        return 0;
-    }
-    if (r == -ERROR_CANCELED || ++turn->note->agent_failures < MAX_AGENT_TRIES) {
-        *err = failure;
-        return r;
-    }
-    log_warn("reclaim agent not removed, removing its machine", "uid", turn->object->uid, "error",
-             failure.message, NULL);
-    return 0;
-}
-
 static int act_remove(struct machine_turn *turn, bool now, struct error *err)
 {
     int64_t wait_ms = machine_note_wait_ms(turn->note, false, clock_monotonic_ms(turn->rc->clock));
+    struct error failure = { 0 };
 
     if (wait_ms && !turn->observed.edited) {
         reconcile_again_after(turn->rc, wait_ms);
         return 0;
     }
-    int r = remove_agent(turn, err);
+    int r = turn->node ? machine_keep_agent(turn, false, NULL, &failure) : 0;
+    r = try_node(turn, r, &failure, err);
     if (r < 0)
         return r;
     if (turn->machine.presence == MACHINE_PRESENT || turn->machine.presence == MACHINE_GOING) {
@@ -444,8 +454,9 @@ int machine_act(struct machine_turn *turn, const struct machine_plan *plan, stru
 
     switch (plan->act) {
     case MACHINE_ACT_NONE:
-    case MACHINE_ACT_SAY_DRAINING: /* the status does */
         return 0;
+    case MACHINE_ACT_SAY_DRAINING:
+        return act_say_draining(turn, err);
     case MACHINE_ACT_ADD_FINALIZER:
         return act_add_finalizer(turn, err);
     case MACHINE_ACT_RELEASE:

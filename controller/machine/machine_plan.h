@@ -51,7 +51,7 @@ enum machine_act {
     MACHINE_ACT_CREATE,  /* the objects that are missing */
     MACHINE_ACT_KEEP, /* references, taints, the reclaim agent; uncordons a Node that we cordoned */
     MACHINE_ACT_CORDON,       /* unless it is */
-    MACHINE_ACT_SAY_DRAINING, /* writes the condition Draining */
+    MACHINE_ACT_SAY_DRAINING, /* cordons the Node unless it is, and writes the condition Draining */
     MACHINE_ACT_DRAIN,        /* evicts, as budgets allow */
     MACHINE_ACT_REMOVE,       /* deletes the Machine, then the other two */
     MACHINE_ACT_REMOVE_NOW,   /* the same, and no drain holds it up */

@@ -570,3 +570,34 @@ TEST(clock_that_is_set_back_prolongs_no_wait)
     machine_stage_run();
     expect("Active", "B I M N p0");
 }
+
+/* A leader was away over the grace period, or there is none. */
+TEST(node_is_cordoned_before_a_drain_that_begins_late)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.eviction = 429;
+    machine_stage_put(STAGE_NEVER, "");
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    ck_assert_str_eq(machine_stage_phase(), "ShuttingDown");
+    machine_stage_wait_ms(6000);
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    ck_assert_str_eq(machine_stage_condition("Draining", "status"), "True");
+    ck_assert(json_bool(
+        json_path(machine_stage_get(&KIND_NODE, "node-1"), "spec", "unschedulable", NULL), false));
+}
+
+TEST_EACH(node_that_cannot_be_cordoned_holds_up_no_drain, NODE_REFUSALS)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.node_refusal = NODE_REFUSALS[_i];
+    machine_stage_put(STAGE_NEVER, "");
+    for (int i = 0; i < 20; i++) {
+        (void)!machine_stage_turn();
+        machine_stage_wait_ms(1000);
+    }
+    ck_assert_uint_eq(mstage.evictions, 1);
+    machine_stage_run();
+    expect("Inactive", "p0");
+}
