@@ -27,17 +27,16 @@ extern const struct module SCHEDULEDMACHINE_MODULE;
 #define MACHINE_FINALIZER SCHEDULEDMACHINE_GROUP "/scheduledmachine"
 /* Machines by the name in status.nodeRef. */
 #define INDEX_MACHINE_NODE "node"
-#define MACHINE_MAX_CLEARS                                                                         \
-    3 /* tries to clear a Node in an emergency, which waits for none of its pods */
+/* Tries to clear a Node in an emergency, which waits for none of its pods. */
+#define MACHINE_MAX_CLEARS 3
 #define MACHINE_MAX_BLOCKED 512 /* pods that one note has */
 
 /* Of one ScheduledMachine; used by the worker of its name alone. */
 struct machine_note {
     char *uid;
-    int64_t
-        retry_ms; /* monotonic: a refused creation or deletion is not tried again before; 0: none was refused */
-    bool of_creation;       /* it was a creation */
-    int64_t wait_ms;        /* that led to retry_ms */
+    int64_t retry_ms; /* monotonic: a refused request is not tried again before; 0: none was */
+    bool of_creation; /* it was a creation */
+    int64_t wait_ms;  /* that led to retry_ms */
     unsigned node_failures; /* in a row: changes of the Node in a removal */
     unsigned clears;        /* tries to delete the pods of a Node in an emergency */
     bool told_late;         /* of this process: the clean-up is late */

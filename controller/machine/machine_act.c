@@ -13,8 +13,9 @@
 #include "controller/machine/machine.h"
 
 #define EXCLUDE_DRAINING "machine.cluster.x-k8s.io/exclude-node-draining"
-/* Of an object that no watch covers. */
+/* Of an object that no watch covers: an eighth of the time that its deletion has taken, within these limits. */
 #define LOOK_AGAIN_MS 2000
+#define MAX_LOOK_AGAIN_MS 60000
 #define MAX_NODE_TRIES 3
 
 bool machine_is_refusal(int r)
@@ -26,6 +27,20 @@ static void refuse(struct machine_turn *turn, enum reason reason, const char *me
 {
     turn->refusal_reason = reason_text(reason);
     turn->refusal = message;
+}
+
+static void look_again(struct machine_turn *turn, const struct machine_object *object)
+{
+    const char *text =
+        json_string(json_path(object->json, "metadata", "deletionTimestamp", NULL), "");
+    int64_t since_us = turn->observed.now_us;
+
+    (void)rfc3339_parse(text, &since_us);
+
+    int64_t delay_ms = (turn->observed.now_us - since_us) / 1000 / 8;
+    if (delay_ms > MAX_LOOK_AGAIN_MS)
+        delay_ms = MAX_LOOK_AGAIN_MS;
+    reconcile_again_after(turn->rc, delay_ms > LOOK_AGAIN_MS ? delay_ms : LOOK_AGAIN_MS);
 }
 
 /* --- creation ---------------------------------------------------------------------------------- */
@@ -47,7 +62,7 @@ static int create(struct machine_turn *turn, struct machine_object *object, cons
     if (object->presence == MACHINE_PRESENT)
         return 1;
     if (object->presence == MACHINE_GOING) {
-        reconcile_again_after(turn->rc, LOOK_AGAIN_MS);
+        look_again(turn, object);
         return 0;
     }
     if (object->denied) {
@@ -134,7 +149,7 @@ static int act_create(struct machine_turn *turn, struct error *err)
     }
     if (turn->machine.presence == MACHINE_GOING) {
         /* Cluster API deletes the other two before it lets go of the Machine, and new ones as well. */
-        reconcile_again_after(turn->rc, LOOK_AGAIN_MS);
+        look_again(turn, &turn->machine);
         return 0;
     }
     int r = create_part(turn, PART_BOOTSTRAP, turn->spec.bootstrap, err);
@@ -388,7 +403,7 @@ static int act_remove(struct machine_turn *turn, bool now, struct error *err)
         if (turn->parts[i].presence == MACHINE_PRESENT)
             r = delete_object(turn, &turn->parts[i], err);
         else if (turn->parts[i].presence == MACHINE_GOING)
-            reconcile_again_after(turn->rc, LOOK_AGAIN_MS);
+            look_again(turn, &turn->parts[i]);
         else if (turn->parts[i].presence == MACHINE_HIDDEN)
             refuse(turn, REASON_MACHINE_DELETION_FAILED, turn->parts[i].denied);
     }

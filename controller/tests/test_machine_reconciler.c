@@ -571,6 +571,27 @@ TEST(clock_that_is_set_back_prolongs_no_wait)
     expect("Active", "B I M N p0");
 }
 
+/* A provider may need hours, or a person, to let go of it. */
+TEST(object_that_does_not_go_is_looked_at_less_and_less)
+{
+    open_it();
+    cJSON *copy = json_copy(machine_stage_get(&STAGE_INFRASTRUCTURE, "one"));
+    json_add_string(json_set_array((cJSON *)(uintptr_t)json_get(copy, "metadata"), "finalizers"),
+                    "theirs");
+    fake_api_put(mstage.api, &STAGE_INFRASTRUCTURE, copy);
+    json_free(copy);
+    machine_stage_delete();
+    for (int i = 0; i < 6; i++) {
+        (void)!machine_stage_turn();
+        (void)machine_stage_manage();
+    }
+    expect("Active", "I p0");
+    ck_assert_uint_eq(mstage.again_ms, 2000);
+    machine_stage_wait_ms(3600000);
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    ck_assert_uint_eq(mstage.again_ms, 60000);
+}
+
 /* A leader was away over the grace period, or there is none. */
 TEST(node_is_cordoned_before_a_drain_that_begins_late)
 {
