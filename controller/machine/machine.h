@@ -70,7 +70,7 @@ enum machine_presence {
     MACHINE_PRESENT, /* ours */
     MACHINE_GOING,   /* ours, and being deleted */
     MACHINE_FOREIGN,
-    MACHINE_HIDDEN, /* it was ours, and the right to read it is missing: it counts as left */
+    MACHINE_HIDDEN, /* it was ours, and cannot be read: it counts as left */
 };
 
 /* A bootstrap or infrastructure object, or the Machine. */
@@ -78,7 +78,7 @@ struct machine_object {
     const struct kube_kind *kind; /* NULL: the API server does not serve it */
     enum machine_presence presence;
     const cJSON *json;  /* NULL if it is absent or hidden */
-    const char *denied; /* the reply of the API server, where the right to read it is missing */
+    const char *denied; /* why it cannot be read, where the turn goes on without; NULL: it can */
 };
 
 enum { PART_BOOTSTRAP, PART_INFRASTRUCTURE, MACHINE_PARTS };

@@ -50,6 +50,15 @@ static int get_object(struct machine_turn *turn, struct machine_object *object, 
     return r;
 }
 
+/* The Machine is removed although the other two cannot be read. */
+static bool is_urgent(const struct machine_turn *turn)
+{
+    const struct machine_observed *observed = &turn->observed;
+
+    return observed->kill_switch || observed->reclaimed ||
+           observed->phase == MACHINE_EMERGENCY_REMOVE || observed->phase == MACHINE_TERMINATED;
+}
+
 static int find_part(struct machine_turn *turn, const char *api_version, const char *kind,
                      struct machine_object *ret, struct error *err)
 {
@@ -57,12 +66,12 @@ static int find_part(struct machine_turn *turn, const char *api_version, const c
 
     *ret = (struct machine_object){ .presence = MACHINE_ABSENT };
     int r = machine_discovery_kind(turn->deps->discovery, turn->rc->client, turn->rc->arena,
-                                   api_version, kind, &ret->kind, err);
-    if (r < 0)
-        return r;
-    r = get_object(turn, ret, &failure);
-    if (r == -ERROR_FORBIDDEN) {
+                                   api_version, kind, &ret->kind, &failure);
+    if (r == 0)
+        r = get_object(turn, ret, &failure);
+    if (r == -ERROR_FORBIDDEN || (r < 0 && r != -ERROR_CANCELED && is_urgent(turn))) {
         ret->denied = arena_strdup(turn->rc->arena, failure.message);
+        ret->presence = r == -ERROR_FORBIDDEN ? MACHINE_ABSENT : MACHINE_HIDDEN;
         return 0;
     }
     if (r < 0)
@@ -119,11 +128,9 @@ static int observe_machine(struct machine_turn *turn, struct error *err)
 
 static int observe_objects(struct machine_turn *turn, struct error *err)
 {
-    int r = observe_machine(turn, err);
-
-    if (r == 0)
-        r = observe_part(turn, turn->was.bootstrap, turn->spec.bootstrap,
+    int r = observe_part(turn, turn->was.bootstrap, turn->spec.bootstrap,
                          &turn->parts[PART_BOOTSTRAP], err);
+
     if (r == 0)
         r = observe_part(turn, turn->was.infrastructure, turn->spec.infrastructure,
                          &turn->parts[PART_INFRASTRUCTURE], err);
@@ -301,9 +308,12 @@ int machine_observe(struct machine_turn *turn, struct error *err)
         turn->note->clears = 0;
     if (!asks_for_objects(&turn->observed))
         return 0;
-    r = observe_objects(turn, err);
+    r = observe_machine(turn, err);
     if (r < 0)
         return r;
     observe_node(turn);
+    r = observe_objects(turn, err);
+    if (r < 0)
+        return r;
     return observe_pods(turn, err);
 }

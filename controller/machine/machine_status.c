@@ -17,13 +17,15 @@ static const char *time_text(struct arena *arena, int64_t at_us)
 }
 
 static struct machine_reference *reference_to(struct machine_turn *turn,
-                                              const struct machine_object *object)
+                                              const struct machine_object *object,
+                                              struct machine_reference *was)
 {
     const struct kube_kind *kind = object->kind;
     struct arena *arena = turn->rc->arena;
 
-    if (!kind || (object->presence != MACHINE_PRESENT && object->presence != MACHINE_GOING &&
-                  object->presence != MACHINE_HIDDEN))
+    if (object->presence == MACHINE_HIDDEN)
+        return was;
+    if (!kind || (object->presence != MACHINE_PRESENT && object->presence != MACHINE_GOING))
         return NULL;
     struct machine_reference *ret = arena_new(arena, struct machine_reference);
     *ret = (struct machine_reference){
@@ -43,9 +45,10 @@ static void set_references(struct machine_turn *turn)
         json_string(json_path(turn->machine.json, "spec", "providerID", NULL), NULL);
     struct machine_reference *node = NULL;
 
-    is->machine = reference_to(turn, &turn->machine);
-    is->bootstrap = reference_to(turn, &turn->parts[PART_BOOTSTRAP]);
-    is->infrastructure = reference_to(turn, &turn->parts[PART_INFRASTRUCTURE]);
+    is->machine = reference_to(turn, &turn->machine, NULL);
+    is->bootstrap = reference_to(turn, &turn->parts[PART_BOOTSTRAP], turn->was.bootstrap);
+    is->infrastructure =
+        reference_to(turn, &turn->parts[PART_INFRASTRUCTURE], turn->was.infrastructure);
     is->provider_id = is->machine && !str_is_empty(provider_id) ? provider_id : NULL;
     if (is->machine && machine_node_name(turn->machine.json)) {
         node = arena_new(turn->rc->arena, struct machine_reference);

@@ -622,3 +622,40 @@ TEST_EACH(node_that_cannot_be_cordoned_holds_up_no_drain, NODE_REFUSALS)
     machine_stage_run();
     expect("Inactive", "p0");
 }
+
+/* The webhook of a provider that converts them does not answer. */
+TEST_EACH(objects_that_cannot_be_read_hold_up_no_kill_switch, PART_KINDS)
+{
+    open_it();
+    mstage.unreadable = PART_KINDS[_i];
+    mstage.unread = 500;
+    machine_stage_put(STAGE_ANYTIME, ",\"killSwitch\":true");
+    for (int i = 0; i < 5; i++)
+        (void)!machine_stage_turn();
+    ck_assert_str_eq(machine_stage_phase(), "Terminated");
+    ck_assert(kube_is_deleting(machine_stage_get(&KIND_MACHINE, "one")));
+    machine_stage_run();
+    mstage.unreadable = NULL;
+    machine_stage_wait_ms(MACHINE_MAX_RETRY_MS);
+    machine_stage_run();
+    expect("Terminated", "p0");
+}
+
+TEST_EACH(objects_that_cannot_be_read_hold_up_no_emergency, PART_KINDS)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.unreadable = PART_KINDS[_i];
+    mstage.unread = 500;
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM, "true");
+    for (int i = 0; i < 8; i++)
+        (void)!machine_stage_turn();
+    ck_assert_str_eq(machine_stage_phase(), "EmergencyRemove");
+    ck_assert(kube_is_deleting(machine_stage_get(&KIND_MACHINE, "one")));
+    ck_assert_uint_ge(mstage.pods_deleted, 1);
+    machine_stage_run();
+    mstage.unreadable = NULL;
+    machine_stage_wait_ms(MACHINE_MAX_RETRY_MS);
+    machine_stage_run();
+    expect("Disabled", "p0");
+}
