@@ -195,7 +195,7 @@ static void list_all(struct listing *listing)
         heard[i] = &observed->heard[i];
         map_set(listing->live, heard[i]->client_id, (void *)(uintptr_t)heard[i]);
     }
-    qsort(heard, observed->heard_len, sizeof(*heard), by_first_heartbeat);
+    qsort(heard, observed->heard_len, sizeof(struct heard_device *), by_first_heartbeat);
     for (size_t i = 0; i < stored->len; i++)
         list_stored(listing, &items[i]);
     is_same = listing->len == stored->len;

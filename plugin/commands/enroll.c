@@ -159,7 +159,7 @@ static int find_enrollment(struct session *session, const char *name, const char
                            struct found *ret, struct error *err)
 {
     const cJSON *enrollments = NULL;
-    struct found found;
+    struct found found = { 0 };
     size_t count = 0;
     int r = object_list(session, &KIND_ENROLLMENT, session->ns, NULL, &enrollments, err);
 
@@ -195,7 +195,7 @@ static int find_enrollment(struct session *session, const char *name, const char
 static int reject_once(struct session *session, const struct settings *settings,
                        const char *client_id, const char **ret_name, struct error *err)
 {
-    struct found found;
+    struct found found = { 0 };
     int r = find_enrollment(session, settings->enrollment, client_id, &found, err);
     if (r < 0)
         return r;
@@ -323,7 +323,7 @@ static int run_approve(struct session *session, const void *settings_of, struct 
     struct arena *arena = session->arena;
     const char *client_id = settings->arguments.len == 1 ? settings->arguments.items[0] : NULL;
     const char *key = NULL;
-    struct found found;
+    struct found found = { 0 };
 
     if (!client_id)
         return error_set(err, ERROR_INVALID, "name one client id");
@@ -381,7 +381,7 @@ static int run_approve(struct session *session, const void *settings_of, struct 
 static int find_place(struct session *session, const struct settings *settings, const char *name,
                       struct enrollment_spec *ret, const char **ret_enrollment, struct error *err)
 {
-    struct found found;
+    struct found found = { 0 };
 
     if (settings->enrollment) {
         if (settings->broker || settings->domain || settings->channel)

@@ -16,9 +16,12 @@ static const struct option OPTIONS[] = { COMMON_FLAGS };
 static const struct {
     unsigned kind;
     const char *name;
-} KINDS[] = { { OF_TASK, "Task" },           { OF_PROPLET, "Proplet" },
-              { OF_JOB, "PropellerJob" },    { OF_FEDERATED, "FederatedJob" },
-              { OF_ROUND, "TrainingRound" }, { OF_MACHINE, "ScheduledMachine" },
+} KINDS[] = { { OF_TASK, "Task" },
+              { OF_PROPLET, "Proplet" },
+              { OF_JOB, "PropellerJob" },
+              { OF_FEDERATED, "FederatedJob" },
+              { OF_ROUND, "TrainingRound" },
+              { OF_MACHINE, "ScheduledMachine" },
               { OF_ENROLLMENT, "Enrollment" } };
 
 /* An array of entries: conditions, alerts and metrics (plugin/explain/tables.py). */
