@@ -209,7 +209,7 @@ p check --system-namespace "$SYSTEM_NS" -o json >"$PART/output" || true
 jq -e '[.checks[] | select(.object == "proplets" and .result == "finding" and (.message | test("mistyped")))] | length == 1' "$PART/output" >/dev/null
 is_document <"$PART/output" >/dev/null
 pj explain | jq -e '.entries | length > 100' >/dev/null
-expect_eq "explain" "reason,reason,condition,alert,metric" "$("$PLUGIN" explain NoProplet Connected PropellerNoLeader \
+expect_eq "explain" "reason,reason,condition,condition,alert,metric" "$("$PLUGIN" explain NoProplet Ready PropellerNoLeader \
     propeller_tasks -o json | jq -r '[.entries[].type] | join(",")')"
 
 # Manifests of the newer group of the Go operator: the API server takes all that convert prints.

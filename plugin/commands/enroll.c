@@ -159,7 +159,7 @@ static int find_enrollment(struct session *session, const char *name, const char
                            struct found *ret, struct error *err)
 {
     const cJSON *enrollments = NULL;
-    struct found found = { 0 };
+    struct found found;
     size_t count = 0;
     int r = object_list(session, &KIND_ENROLLMENT, session->ns, NULL, &enrollments, err);
 
@@ -195,7 +195,7 @@ static int find_enrollment(struct session *session, const char *name, const char
 static int reject_once(struct session *session, const struct settings *settings,
                        const char *client_id, const char **ret_name, struct error *err)
 {
-    struct found found = { 0 };
+    struct found found;
     int r = find_enrollment(session, settings->enrollment, client_id, &found, err);
     if (r < 0)
         return r;
@@ -330,11 +330,12 @@ static int run_approve(struct session *session, const void *settings_of, struct 
     int r = session_connect(session, err);
     if (r == 0)
         r = find_enrollment(session, settings->enrollment, client_id, &found, err);
-    if (r == 0 && !found.device)
-        r = error_set(err, ERROR_NOT_FOUND, "Enrollment '%.100s' does not list a device '%.100s'",
-                      found.name, client_id);
     if (r < 0)
         return r;
+    if (!found.device)
+        return error_set(err, ERROR_NOT_FOUND,
+                         "Enrollment '%.100s' does not list a device '%.100s'", found.name,
+                         client_id);
 
     const struct enrollment_spec *spec = &found.decoded.spec;
     const char *name =
@@ -381,7 +382,7 @@ static int run_approve(struct session *session, const void *settings_of, struct 
 static int find_place(struct session *session, const struct settings *settings, const char *name,
                       struct enrollment_spec *ret, const char **ret_enrollment, struct error *err)
 {
-    struct found found = { 0 };
+    struct found found;
 
     if (settings->enrollment) {
         if (settings->broker || settings->domain || settings->channel)
