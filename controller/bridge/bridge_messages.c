@@ -182,6 +182,9 @@ static void on_alive(struct bridge_sink *sink, struct arena *arena, const char *
         return;
     }
 
+    if (!message.alive) /* the next heartbeat is no repetition of one before the will */
+        sink->repeats = (struct repeats){ 0 };
+
     int64_t now_ms = clock_monotonic_ms(sink->clock);
     bool news = message.alive
                     ? fleet_heartbeat(sink->fleet, key, now_ms, clock_wall_us(sink->clock))

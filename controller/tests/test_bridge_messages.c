@@ -636,6 +636,17 @@ TEST(heartbeat_that_an_overlapping_subscription_repeats_counts_once)
     ck_assert_uint_eq(hub_device(HUB_KEY).history_len, 2);
 }
 
+TEST(heartbeat_behind_a_last_will_is_no_repetition)
+{
+    receive_control(HUB_TOPIC("proplet/alive"), ALIVE_OF("device-1"));
+    receive_control(HUB_TOPIC("proplet/alive"),
+                    "{\"status\":\"offline\",\"proplet_id\":\"device-1\"}");
+    ck_assert(!hub_device(HUB_KEY).alive);
+    receive_control(HUB_TOPIC("proplet/alive"), ALIVE_OF("device-1"));
+    ck_assert(hub_device(HUB_KEY).alive);
+    ck_assert(!hub_device(HUB_KEY).will);
+}
+
 TEST(last_will_of_a_manager_is_no_device)
 {
     receive_control(TOPIC_OF("manager-1", "proplet/alive"),
