@@ -76,7 +76,7 @@ bool enrollment_is_client_id(const char *client_id)
 
     for (; client_id[len]; len++) {
         if (len == NAME_MAX_OBJECT || client_id[len] <= ' ' || client_id[len] > '~' ||
-            strchr("/+#'", client_id[len]))
+            strchr("/+#'\"\\<>&", client_id[len]))
             return false;
     }
     return len > 0;

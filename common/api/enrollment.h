@@ -76,8 +76,8 @@ int enrollment_decode(struct arena *arena, const cJSON *object, struct enrollmen
 /* The value of "status"; owned by the arena. */
 cJSON *enrollment_status_encode(struct arena *arena, const struct enrollment_status *status);
 
-/* Whether a device with this client id can have a Proplet that a person can read: printable ASCII without the
- * characters of MQTT filters, at most 253 bytes. */
+/* Whether a device with this client id can have a Proplet that a person can read: printable ASCII without
+ * blanks, quotes, the characters of MQTT filters, and those that grow when they are stored, at most 253 bytes. */
 bool enrollment_is_client_id(const char *client_id);
 /* Whether the Enrollment lists this client id on this channel, as far as its spec says. */
 bool enrollment_takes(const struct enrollment_spec *spec, const char *client_id,

@@ -270,8 +270,9 @@ TEST(texts_of_devices_are_cut_and_cleaned)
         ENROLLMENT_MAX_TEXT);
 }
 
-static const char *const NO_IDS[] = { "",  "a b",      "a/b",          "a+",
-                                      "#", "a\x1b[2J", "\xe2\x80\xae", "it's" };
+static const char *const NO_IDS[] = { "",         "a b",          "a/b",  "a+",   "#",
+                                      "a\x1b[2J", "\xe2\x80\xae", "it's", "a\"b", "a\\b",
+                                      "a<b",      "a>b",          "a&b" };
 
 TEST_EACH(unreadable_client_id_is_not_listed, NO_IDS)
 {
