@@ -32,6 +32,8 @@ struct note {
     unsigned refusals;  /* in a row */
     int64_t refused_ms; /* the last one; monotonic */
     char refusal[256];
+    int64_t created_ms[ENROLLMENT_PER_MINUTE]; /* of the last Proplets; 0: none */
+    size_t next;                               /* the oldest of them */
 };
 
 struct enrollment_notes {
@@ -89,6 +91,17 @@ static void notes_drop(struct enrollment_notes *notes, const struct kube_name *n
     note_pending(notes, name, 0);
     pthread_mutex_lock(&notes->lock);
     (void)map_remove(notes->map, kube_name_key(name, key));
+    pthread_mutex_unlock(&notes->lock);
+}
+
+/* A Proplet was created, or may have been. */
+static void note_created(struct enrollment_notes *notes, const struct kube_name *name,
+                         int64_t now_ms)
+{
+    pthread_mutex_lock(&notes->lock);
+    struct note *note = note_of(notes, name);
+    note->created_ms[note->next] = now_ms;
+    note->next = (note->next + 1) % ENROLLMENT_PER_MINUTE;
     pthread_mutex_unlock(&notes->lock);
 }
 
@@ -219,6 +232,28 @@ static void observe_enrolled(const struct look *look, struct enrollment_observed
     }
 }
 
+/* Also those that are deleted already, and whatever the clock of the API server says. */
+static void observe_created(const struct note *note, int64_t now_ms,
+                            struct enrollment_observed *ret)
+{
+    size_t lately = 0;
+    int64_t first_ms = now_ms;
+
+    for (size_t i = 0; i < ENROLLMENT_PER_MINUTE; i++) {
+        int64_t created_ms = note->created_ms[i];
+
+        if (!created_ms || created_ms + ENROLLMENT_MINUTE_US / 1000 <= now_ms)
+            continue;
+        lately++;
+        if (created_ms < first_ms)
+            first_ms = created_ms;
+    }
+    if (lately <= ret->enrolled_lately)
+        return;
+    ret->enrolled_lately = lately;
+    ret->next_enrolled_us = ret->now_us + ENROLLMENT_MINUTE_US - (now_ms - first_ms) * 1000;
+}
+
 /* The oldest Enrollment of the channel, "<ns>/<name>"; NULL: this one. */
 static const char *older_of(const struct look *look, const struct kube_object *object,
                             const char *channel)
@@ -278,6 +313,7 @@ static int observe(struct look *look, const struct kube_object *object, const cJ
     observe_enrolled(look, ret);
 
     struct note note = note_get(look->deps->notes, &look->rc->name);
+    observe_created(&note, now_ms, ret);
     ret->refusals = note.refusals;
     if (note.refusals && now_ms - note.refused_ms < REFUSED_MS) {
         ret->refusal = arena_strdup(look->rc->arena, note.refusal);
@@ -301,6 +337,9 @@ static int create_proplet(const struct look *look, const struct pending_device *
         .client_id = device->client_id,
     };
     cJSON *reply = NULL;
+
+    note_created(look->deps->notes, &look->rc->name, clock_monotonic_ms(look->rc->clock));
+
     int r = kube_create(look->rc->client, arena, &KIND_PROPLET,
                         enrollment_proplet(arena, look->spec, &identity, false), &reply, err);
 

@@ -324,6 +324,25 @@ TEST(automatic_obeys_its_rate_and_its_limit)
     ck_assert_int_eq(json_int(status(NAME, "pendingCount"), 0), 18);
 }
 
+/* Times of creation are those of the API server. */
+TEST(automatic_obeys_its_rate_also_if_the_clock_of_the_api_server_is_behind)
+{
+    struct fake_clock behind;
+
+    fake_clock_init(&behind);
+    fake_api_set_clock(api, &behind.clock);
+    fake_clock_advance(&wall, 120000);
+    enroll(NAME, AUTOMATIC);
+    for (int i = 0; i < 30; i++)
+        hear(arena_printf(arena, "s-%d", i));
+    settle();
+    ck_assert_uint_eq(creations, 10);
+    ck_assert_uint_gt(again_ms, 59000);
+    fake_clock_advance(&wall, 60000);
+    settle();
+    ck_assert_uint_eq(creations, 12);
+}
+
 TEST(missing_right_is_reported_and_tried_again_in_a_minute)
 {
     enroll(NAME, AUTOMATIC);
