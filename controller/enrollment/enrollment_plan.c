@@ -314,11 +314,12 @@ struct enrollment_plan enrollment_plan(struct arena *arena,
     map_destroy(listing.live);
     map_destroy(listing.listed);
 
-    bool has_changed = set_ready(arena, observed, &plan.status) || listing.has_changed ||
-                       listing.overflow != enrollment->status.overflow ||
+    bool list_has_changed = listing.has_changed || listing.overflow != enrollment->status.overflow;
+    bool has_changed = set_ready(arena, observed, &plan.status) ||
                        observed->enrolled != enrollment->status.enrolled_count ||
                        observed->generation != enrollment->status.observed_generation;
-    if (has_changed)
+    plan.only_list = list_has_changed && !has_changed;
+    if (has_changed || list_has_changed)
         plan.write = ENROLLMENT_WRITE_NOW;
     else if (listing.is_due)
         plan.write = ENROLLMENT_WRITE_REFRESH;

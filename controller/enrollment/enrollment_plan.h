@@ -53,6 +53,7 @@ enum enrollment_write {
 struct enrollment_plan {
     struct enrollment_status status;
     enum enrollment_write write;
+    bool only_list; /* it is written because of the list alone, which devices can change at will */
     const struct pending_device *create[ENROLLMENT_PER_MINUTE]; /* devices that get a Proplet now */
     size_t create_len;
     int64_t look_us; /* look again then; 0: only a change matters */

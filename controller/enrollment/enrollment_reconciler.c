@@ -20,6 +20,9 @@
 #define CUT_OFF_MS 10000
 /* After the API server refused a Proplet. */
 #define REFUSED_MS 60000
+/* Writes of the list alone: as many at once, and one in this time for long. */
+#define LIST_WRITES 60
+#define LIST_SHARE_MS 10000
 
 static struct metric PENDING = { .type = METRIC_GAUGE,
                                  .name = "propeller_enrollment_pending",
@@ -34,6 +37,7 @@ struct note {
     char refusal[256];
     int64_t created_ms[ENROLLMENT_PER_MINUTE]; /* of the last Proplets; 0: none */
     size_t next;                               /* the oldest of them */
+    int64_t list_paid_until_ms;                /* by LIST_SHARE_MS for each write of the list */
 };
 
 struct enrollment_notes {
@@ -92,6 +96,22 @@ static void notes_drop(struct enrollment_notes *notes, const struct kube_name *n
     pthread_mutex_lock(&notes->lock);
     (void)map_remove(notes->map, kube_name_key(name, key));
     pthread_mutex_unlock(&notes->lock);
+}
+
+/* Returns 0 if the list may be written now, which counts; otherwise the time until it may. */
+static int64_t note_list_write(struct enrollment_notes *notes, const struct kube_name *name,
+                               int64_t now_ms)
+{
+    pthread_mutex_lock(&notes->lock);
+    struct note *note = note_of(notes, name);
+    if (note->list_paid_until_ms < now_ms)
+        note->list_paid_until_ms = now_ms;
+    int64_t wait_ms =
+        note->list_paid_until_ms - now_ms - (int64_t)(LIST_WRITES - 1) * LIST_SHARE_MS;
+    if (wait_ms <= 0)
+        note->list_paid_until_ms += LIST_SHARE_MS;
+    pthread_mutex_unlock(&notes->lock);
+    return wait_ms > 0 ? wait_ms : 0;
 }
 
 /* A Proplet was created, or may have been. */
@@ -377,13 +397,16 @@ static int write_status(const struct look *look, const struct kube_object *objec
     int64_t now_ms = clock_monotonic_ms(look->rc->clock);
     bool written;
 
-    if (plan->write == ENROLLMENT_WRITE_REFRESH) {
-        int64_t slot_ms =
-            refresh_budget_reserve(look->deps->budget, object->uid, false, &limits, now_ms);
-        if (now_ms < slot_ms) {
-            reconcile_again_after(look->rc, slot_ms - now_ms);
-            return 0;
-        }
+    int64_t wait_ms = 0;
+
+    if (plan->only_list)
+        wait_ms = note_list_write(look->deps->notes, &look->rc->name, now_ms);
+    else if (plan->write == ENROLLMENT_WRITE_REFRESH)
+        wait_ms = refresh_budget_reserve(look->deps->budget, object->uid, false, &limits, now_ms) -
+                  now_ms;
+    if (wait_ms > 0) {
+        reconcile_again_after(look->rc, wait_ms);
+        return 0;
     }
     int r = status_write(look->rc, look->deps->enrollments, &KIND_ENROLLMENT, json,
                          enrollment_status_encode(look->rc->arena, &plan->status), &written, err);
@@ -416,7 +439,7 @@ int enrollment_reconcile(void *self, struct reconcile *rc, struct error *err)
     if (plan.create_len)
         return create_proplets(&look, &plan, err);
     note_pending(look.deps->notes, &rc->name, plan.status.pending.len);
-    if (plan.look_us && plan.write != ENROLLMENT_WRITE_REFRESH)
+    if (plan.look_us && plan.write != ENROLLMENT_WRITE_REFRESH && !plan.only_list)
         reconcile_again_after(rc, (plan.look_us - observed.now_us) / 1000 + 1);
     return plan.write == ENROLLMENT_WRITE_NOTHING ? 0
                                                   : write_status(&look, object, json, &plan, err);

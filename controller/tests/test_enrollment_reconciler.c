@@ -257,6 +257,32 @@ TEST(stranger_is_listed_and_its_proplet_ends_that)
     ck_metric("propeller_enrollment_pending 0");
 }
 
+TEST(device_that_comes_and_goes_costs_few_writes_and_appears_at_last)
+{
+    static const char *const SAID[] = { "{\"tags\":[\"lab\"]}", "{\"tags\":[\"other\"]}" };
+    unsigned before;
+
+    enroll(NAME, SPEC ",\"match\":{\"tags\":[\"lab\"]}");
+    settle();
+    before = steps;
+    for (int second = 0; second <= 1000; second++) {
+        hear("s-1");
+        (void)fleet_metadata(process.deps.fleet, "d/s-1/s-1", SAID[second % 2], false,
+                             clock_monotonic_ms(&wall.clock));
+        settle();
+        fake_clock_advance(&wall, 1000);
+    }
+    ck_assert_uint_ge(steps - before, 60); /* a fleet that starts is listed at once */
+    ck_assert_uint_le(steps - before, 60 + 1000 / 10 + 1);
+
+    while (!json_len(status(NAME, "pending"))) {
+        ck_assert_uint_gt(again_ms, 0);
+        ck_assert_uint_le(again_ms, 10000);
+        fake_clock_advance(&wall, again_ms);
+        settle();
+    }
+}
+
 TEST(later_enrollment_of_a_channel_waits_for_the_older_one)
 {
     enroll(NAME, SPEC);
