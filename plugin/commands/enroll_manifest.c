@@ -108,6 +108,7 @@ static bool add_setting(struct buf *text, const char *name, const char *value)
 
 const char *enroll_env_file(struct arena *arena, const cJSON *proplet, const char *key)
 {
+    const char *client_id = connection(proplet, "clientId");
     const struct {
         const char *name, *value;
     } SETTINGS[] = {
@@ -115,8 +116,8 @@ const char *enroll_env_file(struct arena *arena, const cJSON *proplet, const cha
         { "PROPLET_DOMAIN_ID", connection(proplet, "domainId") },
         { "PROPLET_TENANT_ID", connection(proplet, "domainId") },
         { "PROPLET_CHANNEL_ID", connection(proplet, "channelId") },
-        { "PROPLET_CLIENT_ID", connection(proplet, "clientId") },
-        { "PROPLET_ENTITY_ID", connection(proplet, "clientId") },
+        { "PROPLET_CLIENT_ID", client_id },
+        { "PROPLET_ENTITY_ID", client_id },
         { "PROPLET_CLIENT_KEY", key },
         { "PROPLET_API_KEY", key },
     };
@@ -127,8 +128,9 @@ const char *enroll_env_file(struct arena *arena, const cJSON *proplet, const cha
     random_bytes(salt, sizeof(salt));
     for (size_t i = 0; i < ARRAY_LEN(SETTINGS) && fits; i++)
         fits = add_setting(&text, SETTINGS[i].name, SETTINGS[i].value);
-    fits = fits && buf_printf(&text, "# Account for the password file of mosquitto:\n# %s\n",
-                              enroll_account(arena, connection(proplet, "clientId"), key, salt));
+    if (fits && !strchr(client_id, ':')) /* which ends the name of an account */
+        fits = buf_printf(&text, "# Account for the password file of mosquitto:\n# %s\n",
+                          enroll_account(arena, client_id, key, salt));
 
     const char *ret = fits ? arena_strdup(arena, buf_string(&text)) : NULL;
 

@@ -60,6 +60,16 @@ TEST(account_is_as_mosquitto_reads_it)
                      "5xTo9RdLk7hzirenECvZcVxzgNhAMrJV3WWTNRsopku3NozKrb/ZvUUGSI096Q==");
 }
 
+/* The file is read up to the first colon: the rest would be the password of another account. */
+TEST(client_id_with_a_colon_has_no_account)
+{
+    const char *text = enroll_env_file(arena, proplet_of("admin:$7$101$salt$hash"), KEY);
+
+    ck_assert_ptr_nonnull(strstr(text, "PROPLET_API_KEY=planted-key\n"));
+    ck_assert_ptr_null(strstr(text, "# admin:"));
+    ck_assert_ptr_null(strstr(text, "Account"));
+}
+
 TEST(new_keys_differ)
 {
     const char *first, *second;
