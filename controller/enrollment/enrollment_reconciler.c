@@ -422,6 +422,7 @@ int enrollment_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
     struct look look = { .deps = self, .rc = rc };
     struct enrollment_observed observed = { 0 };
+    struct error problem;
     CLEANUP(kube_object_unrefp)
     struct kube_object *object = store_get(informer_store(look.deps->enrollments), &rc->name);
 
@@ -436,13 +437,15 @@ int enrollment_reconcile(void *self, struct reconcile *rc, struct error *err)
 
     const struct enrollment_plan plan = enrollment_plan(rc->arena, &observed);
 
-    if (plan.create_len)
-        return create_proplets(&look, &plan, err);
+    int created = plan.create_len ? create_proplets(&look, &plan, err) : 0;
+    if (plan.create_len && created >= 0)
+        return 0; /* with the new Proplets, or the refusal, it looks again */
     note_pending(look.deps->notes, &rc->name, plan.status.pending.len);
     if (plan.look_us && plan.write != ENROLLMENT_WRITE_REFRESH && !plan.only_list)
         reconcile_again_after(rc, (plan.look_us - observed.now_us) / 1000 + 1);
-    return plan.write == ENROLLMENT_WRITE_NOTHING ? 0
-                                                  : write_status(&look, object, json, &plan, err);
+    if (plan.write != ENROLLMENT_WRITE_NOTHING)
+        r = write_status(&look, object, json, &plan, created < 0 ? &problem : err);
+    return created < 0 ? created : r;
 }
 
 /* --- what wakes it ---------------------------------------------------------------------------- */

@@ -369,6 +369,18 @@ TEST(automatic_obeys_its_rate_also_if_the_clock_of_the_api_server_is_behind)
     ck_assert_uint_eq(creations, 12);
 }
 
+TEST(devices_are_listed_also_while_no_proplet_can_be_created)
+{
+    enroll(NAME, AUTOMATIC);
+    settle();
+    hear("s-1");
+    for (int tries = 0; tries < 3; tries++) {
+        fake_api_fail(api, 1, FAKE_SERVER_ERROR);
+        ck_assert_int_lt(turn(NAME), 0);
+    }
+    ck_assert_int_eq(json_int(status(NAME, "pendingCount"), 0), 1);
+}
+
 TEST(missing_right_is_reported_and_tried_again_in_a_minute)
 {
     enroll(NAME, AUTOMATIC);
