@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "common/base/alloc.h"
 #include "common/base/map.h"
@@ -12,13 +13,17 @@
 struct device {
     struct fleet_device view; /* view.metadata is always NULL here */
     char *metadata;
-    int64_t stranger_since_ms; /* 0: a Proplet has this identity */
+    int64_t stranger_since_ms;  /* 0: a Proplet has this identity */
+    char *key;                  /* of a stranger; else NULL */
+    TAILQ_ENTRY(device) by_age; /* of the strangers */
 };
+TAILQ_HEAD(devices, device);
 
 struct fleet {
     pthread_mutex_t lock;
     struct map *devices;
     size_t strangers;
+    struct devices by_age;   /* strangers, the oldest first */
     struct strangers *heard; /* without a Proplet */
 };
 
@@ -27,6 +32,7 @@ static void device_free(void *value)
     struct device *device = value;
 
     free(device->metadata);
+    free(device->key);
     free(device);
 }
 
@@ -36,6 +42,7 @@ struct fleet *fleet_create(void)
 
     pthread_mutex_init(&fleet->lock, NULL);
     fleet->devices = map_create(device_free);
+    TAILQ_INIT(&fleet->by_age);
     fleet->heard = strangers_create();
     return fleet;
 }
@@ -76,9 +83,13 @@ static struct device *device_get(struct fleet *fleet, const char *key)
 
 static void device_known(struct fleet *fleet, struct device *device)
 {
-    if (device->stranger_since_ms)
-        fleet->strangers--;
+    if (!device->stranger_since_ms)
+        return;
     device->stranger_since_ms = 0;
+    free(device->key);
+    device->key = NULL;
+    TAILQ_REMOVE(&fleet->by_age, device, by_age);
+    fleet->strangers--;
 }
 
 static void history_add(struct fleet_device *view, int64_t now_us)
@@ -154,35 +165,28 @@ bool fleet_note_outcome(struct fleet *fleet, const char *key, bool answered)
 /* The oldest goes when there are too many, and all whose time is over. */
 static void strangers_expire(struct fleet *fleet, int64_t now_ms)
 {
-    for (;;) {
-        const char *oldest = NULL;
-        int64_t since = INT64_MAX;
-        const char *key;
-        void *value;
+    struct device *oldest;
 
-        for (size_t i = 0; map_next(fleet->devices, &i, &key, &value);) {
-            const struct device *device = value;
-            if (device->stranger_since_ms && device->stranger_since_ms < since) {
-                since = device->stranger_since_ms;
-                oldest = key;
-            }
-        }
-        if (!oldest ||
-            (fleet->strangers <= FLEET_MAX_STRANGERS && now_ms - since < FLEET_STRANGER_MS))
-            return;
+    while ((oldest = TAILQ_FIRST(&fleet->by_age)) &&
+           (fleet->strangers > FLEET_MAX_STRANGERS ||
+            now_ms - oldest->stranger_since_ms >= FLEET_STRANGER_MS)) {
+        char key[FLEET_KEY_LEN];
 
-        char copy[FLEET_KEY_LEN];
-        str_copy(copy, sizeof(copy), oldest);
-        map_remove(fleet->devices, copy);
-        fleet->strangers--;
+        (void)str_copy(key, sizeof(key), oldest->key);
+        device_known(fleet, oldest);
+        map_remove(fleet->devices, key);
     }
 }
 
 /* A device that is a stranger already is one from now on. */
-static void device_unknown(struct fleet *fleet, struct device *device, int64_t now_ms)
+static void device_unknown(struct fleet *fleet, struct device *device, const char *key,
+                           int64_t now_ms)
 {
-    fleet->strangers += !device->stranger_since_ms;
+    device_known(fleet, device);
     device->stranger_since_ms = now_ms > 0 ? now_ms : 1;
+    device->key = xstrdup(key);
+    TAILQ_INSERT_TAIL(&fleet->by_age, device, by_age);
+    fleet->strangers++;
 }
 
 bool fleet_metadata(struct fleet *fleet, const char *key, const char *text, bool known,
@@ -194,12 +198,11 @@ bool fleet_metadata(struct fleet *fleet, const char *key, const char *text, bool
     if (known)
         device_known(fleet, device);
     else if (fresh || device->stranger_since_ms)
-        device_unknown(fleet, device, now_ms);
+        device_unknown(fleet, device, key, now_ms);
     bool news = !str_equal(device->metadata, text);
     free(device->metadata);
     device->metadata = xstrdup(text);
-    if (fleet->strangers)
-        strangers_expire(fleet, now_ms);
+    strangers_expire(fleet, now_ms);
     pthread_mutex_unlock(&fleet->lock);
     return news;
 }
@@ -243,7 +246,7 @@ void fleet_remove(struct fleet *fleet, const char *key, int64_t now_ms)
     struct device *device = map_get(fleet->devices, key);
     if (device && device->metadata) {
         device->view = (struct fleet_device){ 0 };
-        device_unknown(fleet, device, now_ms);
+        device_unknown(fleet, device, key, now_ms);
         strangers_expire(fleet, now_ms);
     } else if (device) {
         device_known(fleet, device);
