@@ -11,11 +11,11 @@
 #include "common/base/str.h"
 
 struct device {
-    struct fleet_device view; /* view.metadata is always NULL here */
-    char *metadata;
-    int64_t stranger_since_ms;  /* 0: a Proplet has this identity */
-    char *key;                  /* of a stranger; else NULL */
     TAILQ_ENTRY(device) by_age; /* of the strangers */
+    struct fleet_device view;   /* view.metadata is always NULL here */
+    char *metadata;
+    int64_t stranger_since_ms; /* 0: a Proplet has this identity */
+    char *key;                 /* of a stranger; else NULL */
 };
 TAILQ_HEAD(devices, device);
 
