@@ -293,10 +293,12 @@ TEST_EACH(forged_result_ends_no_wait_for_the_barrier, FORGED)
     ck_assert_uint_gt(plan.ack_up_to, 0);
 }
 
-/* 0: before this process sent it; 1: behind its stop. */
+/* 0: before this process sent it, and an earlier one may have; 1: behind its stop. */
 TEST_TIMES(error_is_the_word_on_the_stop_and_no_failure, 2)
 {
     world_running();
+    if (!_i)
+        inherited();
     closing(REASON_KILL_SWITCH, 0);
     if (_i) {
         struct task_plan plan = world_plan();
@@ -310,6 +312,22 @@ TEST_TIMES(error_is_the_word_on_the_stop_and_no_failure, 2)
     ck_assert_str_eq(plan.status.reason, "AvailabilityEnded");
     ck_assert_int_eq(plan.status.failures, 0);
     ck_assert(plan.cut);
+    ck_assert(!plan.stop);
+}
+
+/* Its module failed before anything told it to stop. */
+TEST(error_of_a_device_that_has_no_stop_is_its_result)
+{
+    world_running();
+    closing(REASON_KILL_SWITCH, 0);
+    world_result(WORLD_CHANNEL,
+                 "{\"task_id\":\"" WORLD_UID "\",\"results\":\"\",\"error\":\"no number\"}");
+    struct task_plan plan = world_plan();
+
+    ck_assert_int_eq(plan.status.phase, TASK_FAILED);
+    ck_assert_str_eq(plan.status.reason, "DeviceError");
+    ck_assert_int_eq(plan.status.failures, 1);
+    ck_assert(!plan.cut);
     ck_assert(!plan.stop);
 }
 

@@ -683,13 +683,12 @@ static void take_mail(const struct task_observed *observed, struct task_plan *pl
         plan->ack_up_to = observed->restart.sequence;
 }
 
-/* Its error may be its word on a stop that was sent before, perhaps by an earlier leader. */
+/* Its error may be its word on a stop that was sent before. */
 static bool may_be_stopped(const struct task_observed *part, const struct task_target *target)
 {
-    bool told = part->attempt.stop_sent_ms || !part->attempt.chosen_here;
-
-    return target_is_open(target) || (told && target->phase == TARGET_FAILED &&
-                                      reason_of(target->reason) == REASON_DEVICE_ERROR);
+    return target_is_open(target) ||
+           (task_may_be_told(&part->attempt) && target->phase == TARGET_FAILED &&
+            reason_of(target->reason) == REASON_DEVICE_ERROR);
 }
 
 static void begin(struct arena *arena, const struct task_observed *observed, struct task_plan *plan)

@@ -460,10 +460,17 @@ int64_t task_end_due_ms(const struct task_observed *observed)
     return due_ms;
 }
 
+bool task_may_be_told(const struct attempt *attempt)
+{
+    return attempt->stop_sent_ms || !attempt->chosen_here;
+}
+
 bool task_is_stopping(const struct task_observed *observed)
 {
-    return observed->task.spec.suspend || observed->attempt.stop_sent_ms ||
-           observed->attempt.cut_ms || is_overdue(observed) ||
+    const struct attempt *attempt = &observed->attempt;
+
+    return observed->task.spec.suspend || attempt->stop_sent_ms ||
+           (attempt->cut_ms && task_may_be_told(attempt)) || is_overdue(observed) ||
            (is_lost(observed) && task_lost_policy(&observed->task.spec) != LOST_WAIT);
 }
 

@@ -86,7 +86,10 @@ bool task_may_not_start(const struct task_observed *observed);
 bool task_is_displaced(const struct task_observed *observed);
 void task_plan_displaced(struct arena *arena, const struct task_observed *observed,
                          struct task_plan *plan);
-/* It was stopped, or is going to be: an error is the device's answer to that. */
+/* Whether its device may have got a stop: this leader sent one, or an earlier one chose the attempt and may have. */
+bool task_may_be_told(const struct attempt *attempt);
+/* It was stopped, or is going to be: an error is the device's answer to that. If its Proplet closed, a device that has no
+ * stop yet means the error as its result. */
 bool task_is_stopping(const struct task_observed *observed);
 /* That word came; plan is what is done without it. */
 void task_plan_stopped(struct arena *arena, const struct task_observed *observed,
