@@ -84,7 +84,7 @@ static enum delete_outcome delete_write(struct api *api, struct arena *arena,
     return ends ? DELETE_DONE : DELETE_PENDING;
 }
 
-/* DELETE_FAILED with a conflict: somebody else was faster. */
+/* DELETE_FAILED with a conflict: another client was faster. */
 static enum delete_outcome delete_try(struct api *api, struct arena *arena,
                                       const struct resource *resource, const char *ns,
                                       const char *name, const struct delete_options *options,

@@ -173,7 +173,7 @@ int protobuf_read(struct arena *arena, const char *bytes, size_t len, size_t max
     if (!message)
         return error_set(err, ERROR_INVALID, "the protobuf message is damaged");
 
-    /* What could not be read from the store again is refused: texts that are no UTF-8, a key twice. */
+    /* The store could not read back a text that is no UTF-8, or a key twice: both are refused. */
     cJSON *object = protobuf_tree(scratch, &envelope->typemeta->base, json_object(scratch));
     const char *text = json_text(arena, protobuf_tree(scratch, message, object), &len);
     int r = json_parse_with(arena, text, len, &reading, &tree, err);

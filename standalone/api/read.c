@@ -9,7 +9,7 @@
 #include "common/base/str.h"
 #include "standalone/api/stored.h"
 
-/* What of a list is in memory as the store has it: so many objects, or those that reach so many bytes. */
+/* Limits of the part of a list that is in memory as the store has it: objects, or bytes. */
 #define MAX_CHUNK 500
 #define MAX_CHUNK_BYTES ((size_t)1 << 20)
 /* Everything in the store, should it ever be that much. */

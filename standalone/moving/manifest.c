@@ -39,7 +39,7 @@ static bool is_in(const char *text, const char *const *list)
     return false;
 }
 
-/* "default" goes along when somebody has said something about it. */
+/* "default" goes along if it has labels or annotations of a user. */
 static bool is_plain_default(const cJSON *object)
 {
     const cJSON *labels = json_path(object, "metadata", "labels", NULL);

@@ -228,7 +228,7 @@ static int check_file(const char *path, bool is_secret, struct error *err)
     uid_t own = geteuid();
 
     if (stat(path, &status) < 0)
-        return 0; /* whoever needs it says so */
+        return 0; /* the caller that needs it reports it */
     if (status.st_uid != 0 && status.st_uid != own)
         return error_set(err, ERROR_INVALID,
                          "'%s' belongs to uid %u, neither to root nor to uid %u of this process: "

@@ -28,7 +28,7 @@ static struct http_address address_of(const struct standalone_settings *settings
     return ret;
 }
 
-/* What listens everywhere is reached here by localhost. */
+/* A server that listens on every address is reached here by localhost. */
 static const char *url_of(struct arena *arena, const struct standalone_settings *settings)
 {
     struct http_address address = address_of(settings);
@@ -95,8 +95,8 @@ static bool is_there(struct arena *arena, const struct standalone_settings *sett
     return access(data_dir_path(arena, settings->data_dir, file), F_OK) == 0;
 }
 
-/* "" before the first one is made. One that is lost is not begun anew while kubeconfigs are there: whoever was
- * in it would be locked out, of a running server at once. */
+/* "" before the first one is made. A lost one is not made again while kubeconfigs are there: its users would be
+ * locked out, of a running server at once. */
 static int read_users(struct arena *arena, const struct standalone_settings *settings,
                       const char **ret, struct error *err)
 {
@@ -172,7 +172,7 @@ static const char *lines_of_others(struct arena *arena, const char *users, const
     return text;
 }
 
-/* What the user shows, and the line that it is known by. */
+/* The token of the user, and the line by which the server knows it. */
 struct new_user {
     const char *kubeconfig, *line;
 };

@@ -96,7 +96,7 @@ int move_export(struct arena *arena, const struct standalone_settings *settings,
 
 /* --- import --- */
 
-/* What answers: the store itself, or the server that has it. */
+/* The one that answers: the store itself, or the server that has it. */
 struct target {
     struct kv *kv;
     struct in_process inner; /* of the store */

@@ -27,7 +27,7 @@
 /* Other threads hold pointers to it until the very end. */
 static struct process process;
 
-/* What runs below the controller; in the order in which it is made. */
+/* The parts below the controller, in the order of their creation. */
 struct world {
     struct kv *kv;
     struct resources *resources;
@@ -138,7 +138,7 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
     return server_start(&server, &world->server, err);
 }
 
-/* What the controller is told before what the command line says. */
+/* Options of the controller that stand before those of the command line. */
 static int parse_controller(struct arena *arena, int rest_len, char *const *rest,
                             struct controller_settings *ret, struct error *err)
 {

@@ -15,7 +15,7 @@
 
 #define REQUEST_TIMEOUT_MS 60000
 #define MAX_CONNECTIONS 512
-/* Bodies of all requests in progress, but for the small ones, which are in nobody's way. */
+/* Bodies of all requests in progress, but for the small ones, which delay no other. */
 #define MAX_BODIES ((size_t)64 << 20)
 #define SMALL_BODY ((size_t)64 << 10)
 /* Answers that are made or sent, in the same manner. */
@@ -23,8 +23,8 @@
 #define SMALL_ANSWER ((size_t)64 << 10)
 /* For a body that is only read so that its sender sees that it is refused. */
 #define REFUSED_MS 2000
-/* Of the connections, on which one user has a request in progress, and as watches of one user: whoever he is, the
- * others have room. */
+/* A half of the connections may carry requests in progress of one user, and a quarter watches of one user: others have
+ * room beside any user. */
 #define BUSY_SHARE 2
 #define WATCHES_SHARE 4
 #define BLANKS " \t"

@@ -50,7 +50,7 @@ static char *next_word(struct arena *arena, const char **at, const char *end)
     return arena_strndup(arena, begin, len);
 }
 
-/* What a kubeconfig, which is YAML, and a line of a log can hold: no C0, DEL or C1. */
+/* Characters that YAML of a kubeconfig and a line of a log can hold: no C0, DEL or C1. */
 static bool is_printable(const char *name)
 {
     for (const unsigned char *at = (const unsigned char *)name; *at; at++) {

@@ -59,6 +59,11 @@ uint64_t kv_fixture_put(const char *key, const char *text, uint64_t expected)
     return revision;
 }
 
+void kv_fixture_forget_pages(void)
+{
+    (void)kv_fixture_put("/tick", "", KV_ANY);
+}
+
 uint64_t kv_fixture_delete(const char *key, uint64_t expected)
 {
     uint64_t revision = 0;

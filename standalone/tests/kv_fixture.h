@@ -38,7 +38,9 @@ void kv_store_end(void);
 /* The revision of the write. */
 uint64_t kv_fixture_put(const char *key, const char *text, uint64_t expected);
 uint64_t kv_fixture_delete(const char *key, uint64_t expected);
-/* What the key holds at a revision (0: now); NULL: it is not there. */
+/* Writes, which empties the memory of connections that read. */
+void kv_fixture_forget_pages(void);
+/* Returns the value of the key at a revision (0: now); NULL: it is not there. */
 const char *kv_fixture_get(const char *key, uint64_t revision);
 /* How many keys there are now. */
 size_t kv_fixture_count(struct kv *kv, const char *prefix);

@@ -22,7 +22,7 @@
 
 #define TABLE "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-/* What somebody else does at once when a list of the test's thread has read a chunk. */
+/* The act of another client as soon as a list of the test's thread has read a chunk. */
 static void (*meanwhile)(void);
 static pthread_t tester;
 static size_t chunks;
@@ -43,7 +43,7 @@ static void on_read(void *ctx)
         meanwhile = act;
 }
 
-/* Somebody else asks: the answer of the list is left alone. */
+/* Another client asks: the answer of the list stays as it is. */
 static void other(const char *method, const char *path, const char *type, const char *body,
                   int status)
 {

@@ -1,4 +1,4 @@
-/* Many writers of one object: who names no version is never told that somebody was faster. */
+/* Many writers of one object: a client that names no version never hears of a conflict. */
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -40,12 +40,6 @@ static void teardown(void)
 
 TEST_GROUP("all", setup, teardown);
 
-/* Connections that read have nothing in memory when somebody has written. */
-static void forget_pages(void)
-{
-    (void)kv_fixture_put("/tick", "", KV_ANY);
-}
-
 static const char *answer_text(const char *member)
 {
     return json_get_string(parsed(test_arena, api_answer.body), member);
@@ -83,7 +77,7 @@ TEST_EACH(a_question_that_cannot_be_answered_is_told_so, QUESTIONS)
     int reads = 0;
 
     for (;; reads = after(reads)) {
-        forget_pages();
+        kv_fixture_forget_pages();
         fault_vfs_fail_after(reads);
         api_try("GET", path, "json", NULL);
         fault_vfs_fail_after(-1);
@@ -118,7 +112,7 @@ TEST_EACH(a_write_that_cannot_be_decided_is_not_made, WRITES)
     int reads = 0;
 
     for (;; reads = after(reads)) {
-        forget_pages();
+        kv_fixture_forget_pages();
         revision = kv_revision(kv_store.kv);
         fault_vfs_fail_after(reads);
         api_try(WRITES[_i].method, WRITES[_i].path, WRITES[_i].type, WRITES[_i].body);

@@ -1,4 +1,4 @@
-/* What a data directory keeps whatever the clock says, and what is said of one in which something is lost. */
+/* A data directory keeps its data with any clock, and a start reports what one has lost. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>

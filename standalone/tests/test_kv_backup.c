@@ -164,7 +164,7 @@ TEST_TIMES(of_several_backups_at_once_one_gets_the_name, 2)
     size_t made = 0;
 
     fill();
-    if (_i) /* nobody has it open: each of them tries to */
+    if (_i) /* it is closed: each of them tries to open it */
         kv_fixture_close(&kv_store);
     ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, AT_ONCE), 0);
     for (size_t i = 0; i < AT_ONCE; i++) {

@@ -38,17 +38,11 @@ static const char *name_of(int i)
     return arena_printf(kv_store.arena, "/large/%03d", i);
 }
 
-/* Of what there is the writing thread has the newer half in memory. */
+/* The writing thread has the newer half of the data in memory. */
 static void fill(void)
 {
     for (int i = 0; i < MANY; i++)
         kv_fixture_put(name_of(i), large, 0);
-}
-
-/* Connections that read have nothing in memory when somebody has written. */
-static void forget_pages(void)
-{
-    kv_fixture_put("/tick", "", KV_ANY);
 }
 
 static void expect_failure(int r)
@@ -93,8 +87,8 @@ TEST(a_watch_whose_read_fails_goes_on_where_it_was)
         struct kv_watch *watch = kv_fixture_watch("/event", revision);
 
         before = fault_vfs_failed();
-        forget_pages();
-        forget_pages();
+        kv_fixture_forget_pages();
+        kv_fixture_forget_pages();
         fault_vfs_fail_after(reads++);
         take_all(watch);
         fault_vfs_fail_after(-1);

@@ -1,4 +1,4 @@
-/* What is said of a store that cannot be read while it is open. */
+/* Reports about a store that becomes unreadable while it is open. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ static int get(const char *key)
     return kv_get(kv_store.kv, kv_store.arena, key, 0, &value, &kv_store.err);
 }
 
-/* Of what was logged. */
+/* Lines of the log with these words. */
 static size_t count(const char *words)
 {
     size_t n = 0;
@@ -140,7 +140,7 @@ static void replace_bytes(const char *from, const char *to)
     ck_assert_int_eq(close(fd), 0);
 }
 
-/* Nobody keeps what was read while it was wrong. */
+/* No cache keeps what was read while it was wrong. */
 TEST(what_the_file_has_again_is_read_again)
 {
     static char text[LARGE + 1];

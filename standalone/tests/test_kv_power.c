@@ -116,7 +116,7 @@ static void check_key(struct kv *kv, size_t key, struct known *known)
 
 /* --- power --- */
 
-/* What was acknowledged when the power went, and what had been begun. */
+/* Writes that were acknowledged when the power went, and those that had begun. */
 struct loss {
     const char *path;
     struct known known[WRITERS];

@@ -487,7 +487,7 @@ TEST(what_is_there_is_never_overwritten)
     ck_assert_uint_eq(imported.unchanged, 1);
 }
 
-/* Of what had finished the phase counts: its controller may have said more about it. */
+/* The phase of a finished object counts. Its controller may have written more about it. */
 TEST(a_finished_task_must_have_ended_the_same_way)
 {
     make_task("t", "", "");

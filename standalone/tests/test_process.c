@@ -67,7 +67,7 @@ static const char *init_path_of(const char *name)
     return data_dir_path(init_arena, init_settings.data_dir, name);
 }
 
-/* What is printed goes there. */
+/* The output of a command goes there. */
 static void print_to(const char *path)
 {
     int fd = open(path, O_WRONLY);
@@ -148,7 +148,7 @@ TEST_EACH(what_belongs_to_somebody_else_is_not_served, OWNED)
     struct error err = { 0 };
 
     if (geteuid() != 0)
-        return; /* nobody else can give files away */
+        return; /* only root can give files away */
     ck_assert_int_eq(data_dir_check_modes(init_arena, init_settings.data_dir, &err), 0);
     ck_assert_int_eq(chown(path, 4242, (gid_t)-1), 0);
     ck_assert_int_eq(data_dir_check_modes(init_arena, init_settings.data_dir, &err),
@@ -260,7 +260,7 @@ TEST(a_lost_kubeconfig_is_made_anew_with_another_token)
     ck_assert_str_ne(text_of("admin.kubeconfig"), own);
     ck_assert_str_ne(text_of("users"), before);
     ck_assert_int_eq(users_parse(text_of("users"), &users, &err), 0);
-    ck_assert_uint_eq(users_len(users), 2); /* the token of before is nobody's */
+    ck_assert_uint_eq(users_len(users), 2); /* no user has the former token */
     users_destroy(users);
 }
 
@@ -359,7 +359,7 @@ static bool knows(const char *file)
     "and "                                                                                         \
     "run init, which makes both again"
 
-/* Whoever is in it would be locked out of a running server at once. */
+/* A running server would refuse its users at once. */
 TEST_TIMES(users_that_are_lost_are_not_begun_anew, 2)
 {
     if (_i)
@@ -396,7 +396,7 @@ TEST(where_nothing_was_begun_nobody_is_added)
     ck_assert_int_ne(access(init_settings.data_dir, F_OK), 0);
 }
 
-/* Its mode is nobody's concern. */
+/* Its mode is not checked. */
 TEST(what_is_no_directory_is_told_as_such)
 {
     put("file", "");
@@ -410,7 +410,7 @@ TEST(what_is_no_directory_is_told_as_such)
 
 /* --- kubeconfigs ------------------------------------------------------------------------------ */
 
-/* Init was killed: between the two nobody has what users say. */
+/* Init was killed between the two, so no kubeconfig has the token. */
 TEST(a_line_without_its_kubeconfig_is_begun_anew)
 {
     const char *before = text_of("users");

@@ -244,7 +244,7 @@ TEST(answers_have_so_many_bytes_in_all_and_one_may_be_larger_than_half)
     ck_assert(!seat_has_room(b.seat, HALF + 1) || b.seat->bytes == HALF);
     ck_assert(!seat_has_room(c.seat, SMALL + 1));
     ck_assert(seat_has_room(c.seat, SMALL));
-    ck_assert(seat_has_room(NULL, ROOM)); /* of nobody known: their answers are small */
+    ck_assert(seat_has_room(NULL, ROOM));               /* without a user: the answers are small */
     ck_assert(seat_has_room(b.seat, HALF - SMALL - 1)); /* less than before */
     ck_assert(seat_has_room(c.seat, SMALL + 1));
     seat_leave(b.seat, 2 * ROOM); /* is owed */

@@ -579,7 +579,7 @@ static void serve_answers(size_t max_answers)
     server_serve((struct server_options){ .max_answers = max_answers });
 }
 
-/* Nobody reads it behind its beginning. */
+/* The client reads its beginning alone. */
 static int hold_list(const char *user)
 {
     char text[HTTP_TALK_MAX];

@@ -1,4 +1,4 @@
-/* What is read from protobuf is JSON that can be read again. */
+/* JSON that was made of protobuf can be read again. */
 #include <stdlib.h>
 
 #include "common/tests/fuzz/target.h"
