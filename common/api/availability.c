@@ -151,3 +151,28 @@ bool availability_windows(struct arena *arena, const struct availability_schedul
         read_window(&reading, i, &windows[i], &ret->items[ret->len++]);
     return !reading.failed;
 }
+
+struct first_problem {
+    struct arena *arena;
+    const char *path;    /* of the schedule */
+    const char *message; /* NULL: none */
+};
+
+static void note_first(void *ctx, const char *path, const char *text, const char *message)
+{
+    struct first_problem *first = ctx;
+
+    if (!first->message)
+        first->message =
+            arena_printf(first->arena, "%s.%s: '%s': %s", first->path, path, text, message);
+}
+
+const char *availability_windows_problem(struct arena *arena,
+                                         const struct availability_schedule *schedule,
+                                         const char *path, struct windows *ret)
+{
+    struct first_problem first = { .arena = arena, .path = path };
+
+    (void)availability_windows(arena, schedule, ret, note_first, &first);
+    return first.message;
+}

@@ -85,3 +85,10 @@ typedef void availability_problem_fn(void *ctx, const char *path, const char *te
  * that problem gets live as long as the arena. */
 bool availability_windows(struct arena *arena, const struct availability_schedule *schedule,
                           struct windows *ret, availability_problem_fn *problem, void *ctx);
+/* As availability_windows. Returns the first problem as a message that begins with path, the place of the schedule in its
+ * object; NULL: there is none. The message is the arena's. */
+const char *availability_windows_problem(struct arena *arena,
+                                         const struct availability_schedule *schedule,
+                                         const char *path, struct windows *ret);
+/* Where no change of windows is known, they are looked at again before their horizon is reached. */
+#define AVAILABILITY_LOOK_AGAIN_US (INT64_C(30) * 86400 * 1000000)

@@ -1,26 +1,8 @@
 #include "controller/device/availability.h"
 
-#include "common/base/compiler.h"
-
 #define US_PER_MS INT64_C(1000)
-/* Where no change is known, the windows are looked at again before their horizon is reached. */
-#define LOOK_AGAIN_US (INT64_C(30) * 86400 * 1000000)
 
 /* --- reading ---------------------------------------------------------------------------------- */
-
-struct first_problem {
-    struct arena *arena;
-    const char *message; /* NULL: none */
-};
-
-static void note_problem(void *ctx, const char *path, const char *text, const char *message)
-{
-    struct first_problem *first = ctx;
-
-    if (!first->message)
-        first->message = arena_printf(first->arena, "spec.availability.schedule.%s: '%s': %s", path,
-                                      text, message);
-}
 
 static struct availability_times problem(enum reason reason, const char *message)
 {
@@ -32,12 +14,14 @@ struct availability_times availability_read(struct arena *arena,
                                             const char *directory)
 {
     struct availability_times times = { .problem = REASON_NONE };
-    struct first_problem first = { .arena = arena };
+    const char *message;
 
     if (!schedule)
         return times;
-    if (!availability_windows(arena, schedule, &times.windows, note_problem, &first))
-        return problem(REASON_BAD_SCHEDULE, first.message);
+    message =
+        availability_windows_problem(arena, schedule, "spec.availability.schedule", &times.windows);
+    if (message)
+        return problem(REASON_BAD_SCHEDULE, message);
     switch (availability_form(schedule)) {
     case SCHEDULE_INCOMPLETE:
     case SCHEDULE_OF_BOTH:
@@ -110,7 +94,7 @@ static struct verdict by_schedule(const struct availability_observed *observed, 
     if (windows_last(&times->windows, times->zone, at_us, &window_us) &&
         window_us > verdict.changed_us)
         verdict.changed_us = window_us;
-    verdict.look_us = at_us + LOOK_AGAIN_US;
+    verdict.look_us = at_us + AVAILABILITY_LOOK_AGAIN_US;
     if (windows_next(&times->windows, times->zone, at_us, &verdict.next_us))
         verdict.look_us = verdict.next_us;
     return verdict;

@@ -1,24 +1,6 @@
 #include "controller/machine/machine_times.h"
 
 #include "common/api/timezone.h"
-#include "common/base/compiler.h"
-
-/* Where no change is known, the windows are looked at again before their horizon is reached. */
-#define LOOK_AGAIN_US (INT64_C(30) * 86400 * 1000000)
-
-struct first_problem {
-    struct arena *arena;
-    const char *message; /* NULL: none */
-};
-
-static void note_problem(void *ctx, const char *path, const char *text, const char *message)
-{
-    struct first_problem *first = ctx;
-
-    if (!first->message)
-        first->message =
-            arena_printf(first->arena, "spec.schedule.%s: '%s': %s", path, text, message);
-}
 
 static const char *zone_problem(struct arena *arena, const char *name, const char *directory,
                                 const struct zone **ret)
@@ -42,14 +24,12 @@ struct machine_times machine_times_read(struct arena *arena,
                                         const char *directory)
 {
     struct machine_times times = { .enabled = true };
-    struct first_problem first = { .arena = arena };
 
     if (!schedule)
         return times;
     times.enabled = !schedule->enabled.set || schedule->enabled.value;
-    if (!availability_windows(arena, schedule, &times.windows, note_problem, &first))
-        times.problem = first.message;
-    else
+    times.problem = availability_windows_problem(arena, schedule, "spec.schedule", &times.windows);
+    if (!times.problem)
         times.problem =
             zone_problem(arena, availability_timezone(schedule), directory, &times.zone);
     return times;
@@ -59,7 +39,7 @@ struct machine_window machine_window_at(const struct machine_times *times, int64
 {
     const struct windows *windows = &times->windows;
     struct machine_window window = { .inside = windows_open(windows, times->zone, now_us),
-                                     .look_us = now_us + LOOK_AGAIN_US };
+                                     .look_us = now_us + AVAILABILITY_LOOK_AGAIN_US };
     int64_t at_us;
 
     if (!window.inside && windows_last(windows, times->zone, now_us, &at_us))
