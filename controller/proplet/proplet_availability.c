@@ -54,13 +54,15 @@ struct availability proplet_availability_look(const struct proplet_deps *deps, s
     return is;
 }
 
-void proplet_availability_keep(const struct proplet_deps *deps, const struct kube_object *object,
+bool proplet_availability_keep(const struct proplet_deps *deps, const struct kube_object *object,
                                const struct availability *is, int64_t now_us)
 {
     const struct kube_name name = kube_object_name(object);
 
-    if (availabilities_set(deps->availabilities, object->uid, is, now_us))
-        availabilities_report(deps->availabilities, &name, availability_is_open(is));
+    if (!availabilities_set(deps->availabilities, object->uid, is, now_us))
+        return false;
+    availabilities_report(deps->availabilities, &name, availability_is_open(is));
+    return true;
 }
 
 void proplet_availability_tell(const struct proplet_deps *deps, struct reconcile *rc,

@@ -9,8 +9,8 @@ struct availability proplet_availability_look(const struct proplet_deps *deps, s
                                               const struct kube_object *object, const cJSON *json,
                                               const struct proplet *proplet, int64_t now_us,
                                               const char **ret_message);
-/* Keeps the result, and wakes the Tasks that an opening or a close concerns. */
-void proplet_availability_keep(const struct proplet_deps *deps, const struct kube_object *object,
+/* Keeps the result, and wakes the Tasks that an opening or a close concerns. Returns whether there was one. */
+bool proplet_availability_keep(const struct proplet_deps *deps, const struct kube_object *object,
                                const struct availability *is, int64_t now_us);
 /* Emits an Event with the number of Tasks that the close stopped, once the last of them is gone or the Proplet is open
  * again. */

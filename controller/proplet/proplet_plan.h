@@ -44,6 +44,7 @@ struct proplet_observed {
     struct placement_count tasks;
     struct availability availability;
     const char *availability_message; /* NULL: that of its reason */
+    bool just_changed;                /* Tasks heard of this availability in this turn */
 
     int64_t threshold_ms;
     int64_t now_ms;

@@ -247,14 +247,24 @@ static void note_all_news(const struct proplet_deps *deps, const struct identity
  * and beside them the refreshes (10 by default): 64 together. */
 static const struct refresh_limits OPENINGS = { .qps = 48, .catch_up_ms = 100 };
 
+/* A whole fleet may open or close at one second. No worker waits for a write before the Tasks of all these Proplets have
+ * heard of it: the next turn comes behind the Proplets that are due. */
+static int64_t opening_slot_ms(const struct proplet_deps *deps, const struct kube_object *object,
+                               bool just_changed, int64_t now_ms)
+{
+    int64_t slot_ms = refresh_budget_reserve(deps->openings, object->uid, false, &OPENINGS, now_ms);
+
+    return just_changed && slot_ms <= now_ms ? now_ms + 1 : slot_ms;
+}
+
 /* Returns the time at which the status may be written; 0: at once. */
 static int64_t write_slot_ms(const struct proplet_deps *deps, const struct kube_object *object,
-                             enum proplet_write write, int64_t now_ms)
+                             enum proplet_write write, bool just_changed, int64_t now_ms)
 {
     if (write == PROPLET_WRITE_NOW)
         return 0;
     if (write == PROPLET_WRITE_OPENING)
-        return refresh_budget_reserve(deps->openings, object->uid, false, &OPENINGS, now_ms);
+        return opening_slot_ms(deps, object, just_changed, now_ms);
     return refresh_budget_reserve(deps->budget, object->uid, write == PROPLET_WRITE_NEWS,
                                   &deps->settings->refresh, now_ms);
 }
@@ -269,7 +279,8 @@ static int act(const struct proplet_deps *deps, struct reconcile *rc,
     if (plan->write == PROPLET_WRITE_NOTHING)
         return 0;
 
-    int64_t slot_ms = write_slot_ms(deps, object, plan->write, observed->now_ms);
+    int64_t slot_ms =
+        write_slot_ms(deps, object, plan->write, observed->just_changed, observed->now_ms);
     if (observed->now_ms < slot_ms) {
         reconcile_again_after(rc, slot_ms - observed->now_ms);
         return 0;
@@ -378,7 +389,8 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     if (r < 0)
         return r;
     /* Before its pods go, so that its devices get their stops. */
-    proplet_availability_keep(deps, object, &observed.availability, observed.now_us);
+    observed.just_changed =
+        proplet_availability_keep(deps, object, &observed.availability, observed.now_us);
     if (observed.proplet.spec.type == PROPLET_K8S) {
         r = proplet_pods_sync(deps, rc, json, &observed.proplet, hold_of(&observed), &pods, err);
         if (r == -ERROR_CANCELED)
