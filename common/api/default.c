@@ -128,6 +128,7 @@ void proplet_default(const struct defaulting *defaulting)
 void propellerjob_default(const struct defaulting *defaulting)
 {
     const struct place spec = spec_of(defaulting);
+    const struct place faults = inner(&spec, "faultTolerance");
     const cJSON *tasks = json_get(spec.json, "tasks");
     size_t index = 0;
 
@@ -135,6 +136,8 @@ void propellerjob_default(const struct defaulting *defaulting)
         return;
     default_string(&spec, "executionMode", EXECUTION_MODE_NAMES[0]);
     default_string(&spec, "failurePolicy", FAILURE_POLICY_NAMES[0]);
+    default_int(&faults, "retryLimit", 0);
+    default_string(&faults, "retryPausePeriod", JOB_DEFAULT_RETRY_PAUSE);
     if (!cJSON_IsArray(tasks) || json_len(tasks) > JOB_MAX_TASKS)
         return;
     json_for_each (item, tasks) {

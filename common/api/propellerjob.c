@@ -10,6 +10,15 @@ const char *const EXECUTION_MODE_NAMES[] = { "configurable", "parallel", "sequen
 const char *const FAILURE_POLICY_NAMES[] = { "FailFast", "Continue", NULL };
 const char *const JOB_PHASE_NAMES[] = { "Pending", "Running", "Completed", "Failed", NULL };
 
+#define MAX_RETRY_PAUSE_MS INT64_C(86400000)
+
+static const struct json_field FAULT_TOLERANCE_FIELDS[] = {
+    JSON_FIELD(FIELD_OPT_INT, struct job_fault_tolerance, retry_limit, "retryLimit"),
+    JSON_FIELD(FIELD_STRING, struct job_fault_tolerance, retry_pause_period, "retryPausePeriod"),
+};
+static const struct json_struct FAULT_TOLERANCE =
+    JSON_STRUCT(struct job_fault_tolerance, FAULT_TOLERANCE_FIELDS);
+
 static const struct json_field SPEC_FIELDS[] = {
     JSON_FIELD(FIELD_STRING, struct propellerjob_spec, name, "name"),
     JSON_FIELD_ENUM(struct propellerjob_spec, execution_mode, "executionMode",
@@ -25,6 +34,8 @@ static const struct json_field SPEC_FIELDS[] = {
                "ttlSecondsAfterFinished"),
     JSON_FIELD_ENUM(struct propellerjob_spec, failure_policy, "failurePolicy",
                     FAILURE_POLICY_NAMES),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct propellerjob_spec, fault_tolerance, "faultTolerance",
+                      &FAULT_TOLERANCE),
     JSON_FIELD(FIELD_STRING, struct propellerjob_spec, managed_by, "managedBy"),
 };
 const struct json_struct PROPELLERJOB_SPEC = JSON_STRUCT(struct propellerjob_spec, SPEC_FIELDS);
@@ -40,6 +51,8 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD(FIELD_COUNT, struct propellerjob_status, failed_count, "failedCount"),
     JSON_FIELD(FIELD_COUNT, struct propellerjob_status, skipped_count, "skippedCount"),
     JSON_FIELD(FIELD_COUNT, struct propellerjob_status, interrupted_count, "interruptedCount"),
+    JSON_FIELD(FIELD_OPT_INT, struct propellerjob_status, resetting_count, "resettingCount"),
+    JSON_FIELD(FIELD_MICROTIME, struct propellerjob_status, reset_at_us, "resetAt"),
     JSON_FIELD(FIELD_ARRAY, struct propellerjob_status, conditions, "conditions"),
     JSON_FIELD(FIELD_COUNT, struct propellerjob_status, observed_generation, "observedGeneration"),
 };
@@ -67,4 +80,29 @@ const struct task_spec *propellerjob_task(const struct propellerjob_spec *spec, 
 bool propellerjob_is_ours(const struct propellerjob_spec *spec)
 {
     return str_is_empty(spec->managed_by) || str_equal(spec->managed_by, MANAGED_BY_CONTROLLER);
+}
+
+int64_t propellerjob_retry_limit(const struct propellerjob_spec *spec)
+{
+    return spec->fault_tolerance ? spec->fault_tolerance->retry_limit.value : 0;
+}
+
+bool propellerjob_parse_pause(const char *text, int64_t *ret_ms)
+{
+    int64_t ms;
+
+    if (!str_to_duration_ms(text, &ms) || ms > MAX_RETRY_PAUSE_MS)
+        return false;
+    *ret_ms = ms;
+    return true;
+}
+
+int64_t propellerjob_retry_pause_ms(const struct propellerjob_spec *spec)
+{
+    int64_t ms = 0;
+
+    (void)propellerjob_parse_pause(JOB_DEFAULT_RETRY_PAUSE, &ms);
+    if (spec->fault_tolerance && spec->fault_tolerance->retry_pause_period)
+        (void)propellerjob_parse_pause(spec->fault_tolerance->retry_pause_period, &ms);
+    return ms;
 }

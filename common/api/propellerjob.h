@@ -18,6 +18,12 @@ extern const char *const JOB_PHASE_NAMES[];
 
 /* Of spec.tasks; larger lists are refused. */
 #define JOB_MAX_TASKS 1000
+#define JOB_DEFAULT_RETRY_PAUSE "90s"
+
+struct job_fault_tolerance {
+    struct json_opt_int retry_limit;
+    const char *retry_pause_period; /* Go duration; NULL: the default */
+};
 
 struct propellerjob_spec {
     const char *name;
@@ -30,6 +36,7 @@ struct propellerjob_spec {
     struct json_opt_int active_deadline_seconds;
     struct json_opt_int ttl_seconds_after_finished;
     enum failure_policy failure_policy;
+    struct job_fault_tolerance *fault_tolerance; /* NULL: no retry */
     const char *managed_by;
 };
 
@@ -44,6 +51,8 @@ struct propellerjob_status {
     int64_t failed_count;
     int64_t skipped_count;
     int64_t interrupted_count;
+    struct json_opt_int resetting_count;
+    int64_t reset_at_us;
     const cJSON *conditions;
     int64_t observed_generation;
 };
@@ -63,5 +72,11 @@ int propellerjob_decode(struct arena *arena, const cJSON *object, struct propell
 cJSON *propellerjob_status_encode(struct arena *arena, const struct propellerjob_status *status);
 
 const struct task_spec *propellerjob_task(const struct propellerjob_spec *spec, size_t index);
+/* Returns how often the whole job may run again. */
+int64_t propellerjob_retry_limit(const struct propellerjob_spec *spec);
+/* Returns the time between a failure and the next run. */
+int64_t propellerjob_retry_pause_ms(const struct propellerjob_spec *spec);
+/* Reads a retryPausePeriod. false: it is no duration from 0s to 24h. */
+bool propellerjob_parse_pause(const char *text, int64_t *ret_ms);
 /* false: managedBy names another controller, which owns it alone. */
 bool propellerjob_is_ours(const struct propellerjob_spec *spec);

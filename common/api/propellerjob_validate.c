@@ -93,6 +93,18 @@ static void check_tasks(const struct validation *validation, const cJSON *tasks,
     check_dependencies(validation, tasks, spec);
 }
 
+static void check_pause(const struct spec_view *view, const struct job_fault_tolerance *faults)
+{
+    int64_t ms;
+
+    if (faults && faults->retry_pause_period &&
+        !propellerjob_parse_pause(faults->retry_pause_period, &ms))
+        field_error(view->validation->errors, FIELD_ERROR_INVALID,
+                    spec_path(view, "faultTolerance.retryPausePeriod"),
+                    json_get(spec_json(view, "faultTolerance"), "retryPausePeriod"),
+                    "must be a duration from 0s to 24h");
+}
+
 void propellerjob_validate(const struct validation *validation)
 {
     const struct propellerjob_spec *spec = validate_spec(validation, &PROPELLERJOB_SPEC);
@@ -106,6 +118,7 @@ void propellerjob_validate(const struct validation *validation)
         field_error(validation->errors, FIELD_ERROR_REQUIRED, "spec.tasks", NULL,
                     "at least one of tasks and taskRefs is needed");
     check_tasks(validation, spec_json(&view, "tasks"), spec);
+    check_pause(&view, spec->fault_tolerance);
     advise_duplicates(&view, "taskRefs", &spec->task_refs);
     if (spec->parallelism.set && spec->execution_mode == MODE_SEQUENTIAL)
         field_warning(validation->errors, "spec.parallelism",

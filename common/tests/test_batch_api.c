@@ -16,12 +16,14 @@ static const struct {
       "\"kind\":\"standard\",\"file\":\"f\",\"preferredPropletType\":\"any\"}],"
       "\"taskRefs\":[\"b\"],\"suspend\":true,\"parallelism\":2,\"backoffLimit\":0,"
       "\"activeDeadlineSeconds\":5,\"ttlSecondsAfterFinished\":0,"
-      "\"failurePolicy\":\"Continue\",\"managedBy\":\"x\"}" },
+      "\"failurePolicy\":\"Continue\",\"faultTolerance\":{\"retryLimit\":0,"
+      "\"retryPausePeriod\":\"1m\"},\"managedBy\":\"x\"}" },
     { &PROPELLERJOB_STATUS,
       "{\"phase\":\"Failed\",\"startTime\":\"2026-11-21T10:00:00Z\","
       "\"finishTime\":\"2026-11-21T10:00:01Z\",\"createdAt\":\"2026-11-21T10:00:02Z\","
       "\"updatedAt\":\"2026-11-21T10:00:03Z\",\"taskCount\":5,\"completedCount\":1,"
-      "\"failedCount\":2,\"skippedCount\":3,\"interruptedCount\":4,\"conditions\":[],"
+      "\"failedCount\":2,\"skippedCount\":3,\"interruptedCount\":4,\"resettingCount\":1,"
+      "\"resetAt\":\"2026-11-21T10:00:04.000000Z\",\"conditions\":[],"
       "\"observedGeneration\":6}" },
     { &FEDERATEDJOB_SPEC,
       "{\"experimentId\":\"e\",\"modelRef\":\"m\",\"taskWasmImage\":\"i\","

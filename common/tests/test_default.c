@@ -86,6 +86,11 @@ static const struct {
       ADD("/spec/tasks/0/preferredPropletType", "\"any\"") ","
       ADD("/spec/tasks/0/priority", "50") ","
       ADD("/spec/tasks/1/runIf", "\"success\"") "]" },
+    { "propellerjob",
+      "{\"metadata\":{},\"spec\":{\"executionMode\":\"parallel\",\"failurePolicy\":\"Continue\","
+      "\"faultTolerance\":{}}}",
+      "[" ADD("/spec/faultTolerance/retryLimit", "0") ","
+      ADD("/spec/faultTolerance/retryPausePeriod", "\"90s\"") "]" },
     { "federatedjob", "{\"metadata\":{},\"spec\":{\"aggregator\":{}}}",
       "[" ADD("/spec/timeoutSeconds", "600") ","
       ADD("/spec/lateUpdates", "\"Drop\"") ","
@@ -149,7 +154,8 @@ static const struct {
     { "task", "crds/tasks.yaml", "{\"metadata\":{},\"spec\":{}}" },
     { "proplet", "crds/proplets.yaml",
       "{\"metadata\":{},\"spec\":{\"k8s\":{},\"external\":{},\"connectionConfig\":{}}}" },
-    { "propellerjob", "crds/propellerjobs.yaml", "{\"metadata\":{},\"spec\":{\"tasks\":[{}]}}" },
+    { "propellerjob", "crds/propellerjobs.yaml",
+      "{\"metadata\":{},\"spec\":{\"faultTolerance\":{},\"tasks\":[{}]}}" },
     { "federatedjob", "crds/federatedjobs.yaml", "{\"metadata\":{},\"spec\":{\"aggregator\":{}}}" },
 };
 

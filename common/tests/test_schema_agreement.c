@@ -229,6 +229,8 @@ static const struct {
 } DEFAULTS[] = {
     { "Task.spec.priority", TEXT(TASK_DEFAULT_PRIORITY) },
     { "PropellerJob.spec.tasks[].priority", TEXT(TASK_DEFAULT_PRIORITY) },
+    { "PropellerJob.spec.faultTolerance.retryLimit", "0" },
+    { "PropellerJob.spec.faultTolerance.retryPausePeriod", "\"" JOB_DEFAULT_RETRY_PAUSE "\"" },
     { "Proplet.spec.k8s.replicas", TEXT(PROPLET_DEFAULT_REPLICAS) },
     { "Proplet.spec.connectionConfig.mqttTimeout", "\"30s\"" },
     { "FederatedJob.spec.timeoutSeconds", TEXT(ROUND_DEFAULT_TIMEOUT_SECONDS) },

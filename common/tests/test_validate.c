@@ -75,6 +75,27 @@ static const struct {
       "s3://BUCKET/exports/NAMESPACE/PATH with the namespace of the job or {namespace}, no empty "
       "part, no "
       "'.' or '..', no '%' and at most 512 characters" },
+    { "propellerjob", "{\"faultTolerance\":{\"retryPausePeriod\":\"222badTime\"}}",
+      "spec.faultTolerance.retryPausePeriod: Invalid value: \"222badTime\": must be a duration "
+      "from 0s to "
+      "24h" },
+    { "propellerjob", "{\"faultTolerance\":{\"retryPausePeriod\":\"-1h\"}}",
+      "spec.faultTolerance.retryPausePeriod: Invalid value: \"-1h\": must be a duration from 0s to "
+      "24h" },
+    { "propellerjob", "{\"faultTolerance\":{\"retryPausePeriod\":\"1e9h\"}}",
+      "spec.faultTolerance.retryPausePeriod: Invalid value: \"1e9h\": must be a duration from 0s "
+      "to "
+      "24h" },
+    { "propellerjob", "{\"faultTolerance\":{\"retryPausePeriod\":\"24h1ms\"}}",
+      "spec.faultTolerance.retryPausePeriod: Invalid value: \"24h1ms\": must be a duration from 0s "
+      "to "
+      "24h" },
+    { "propellerjob", "{\"faultTolerance\":{\"retryLimit\":101}}",
+      "spec.faultTolerance.retryLimit: Invalid value: 101: spec.faultTolerance.retryLimit in body "
+      "should be less than or equal to 100" },
+    { "propellerjob", "{\"faultTolerance\":{\"retryLimit\":-1}}",
+      "spec.faultTolerance.retryLimit: Invalid value: -1: spec.faultTolerance.retryLimit in body "
+      "should be greater than or equal to 0" },
     { "task", "{\"checkpoint\":{\"interval\":\"9s\"}}",
       "spec.checkpoint.interval: Invalid value: \"9s\": must be from 10s to 24h" },
     { "task", "{\"checkpoint\":{\"interval\":\"1441m\"}}",

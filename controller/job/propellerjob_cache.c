@@ -42,7 +42,7 @@ static enum task_order order_of(const cJSON *job)
     enum reason reason = progress(job);
     bool suspended = json_bool(json_path(job, "spec", "suspend", NULL), false);
 
-    if (reason == REASON_DEADLINE)
+    if (reason == REASON_DEADLINE || reason == REASON_RESETTING)
         return TASK_ORDER_STOP;
     if (reason == REASON_TASK_FAILED || reason == REASON_TASK_REFUSED)
         return suspended ? TASK_ORDER_FAIL_FAST_SUSPENDED : TASK_ORDER_FAIL_FAST;

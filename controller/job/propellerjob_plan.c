@@ -1,10 +1,14 @@
 #include "controller/job/propellerjob_plan.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "controller/task/plan/plan_parts.h"
+
+/* Stands between the failure and why its Tasks are not deleted. */
+#define RESET_TROUBLE "; not reset yet: "
 
 /* What is known while a plan is made. */
 struct planning {
@@ -41,6 +45,11 @@ static void set_condition(const struct planning *planning, const char *type,
     struct propellerjob_status *ret = &planning->plan->status;
 
     ret->conditions = plan_condition(&subject, ret->conditions, type, status, reason, message);
+}
+
+bool job_is_resetting(const struct propellerjob_status *status)
+{
+    return plan_condition_reason(status->conditions, "Progressing") == REASON_RESETTING;
 }
 
 static int64_t age_us(const struct job_observed *observed, int64_t since_us)
@@ -112,14 +121,15 @@ static void decide(struct planning *planning)
     if (reason == REASON_DEADLINE)
         return;
     if (is_overdue(planning)) {
+        bool before = planning->reason || reason == REASON_RESETTING;
         planning->message =
             arena_printf(planning->arena, "not finished after %" PRId64 " s%s%s",
-                         spec->active_deadline_seconds.value, planning->reason ? "; before: " : "",
-                         planning->reason ? planning->message : "");
+                         spec->active_deadline_seconds.value, before ? "; before: " : "",
+                         before ? json_string(json_get(stored, "message"), "") : "");
         planning->reason = REASON_DEADLINE;
         return;
     }
-    if (planning->reason)
+    if (planning->reason || reason == REASON_RESETTING)
         return;
     if (observed->refused) {
         planning->reason = REASON_TASK_REFUSED;
@@ -267,6 +277,60 @@ static bool has_given_up(const struct planning *planning)
     return false;
 }
 
+/* Another run would fail for the same reason. */
+static bool is_lasting(enum reason reason)
+{
+    return reason == REASON_RESULT_TOO_LARGE || reason == REASON_RESULT_REFUSED ||
+           reason == REASON_PAYLOAD_TOO_LARGE || reason == REASON_PAYLOAD_INVALID ||
+           reason == REASON_TOO_MANY_TARGETS;
+}
+
+/* The job would fail, and may run again instead. */
+static bool may_reset(const struct planning *planning)
+{
+    const struct job_observed *observed = planning->observed;
+    bool failed = planning->reason == REASON_TASK_FAILED;
+
+    if ((planning->reason && !failed) ||
+        observed->job.status.resetting_count.value >= propellerjob_retry_limit(&observed->job.spec))
+        return false;
+    for (size_t i = 0; i < observed->tasks->len; i++) {
+        if (state_of(planning, i)->outcome != OUTCOME_FAILED)
+            continue;
+        if (observed->tasks->items[i].is_ref ||
+            is_lasting(reason_of(state_of(planning, i)->reason)))
+            return false;
+        failed = true;
+    }
+    return failed;
+}
+
+static void begin(const struct planning *planning)
+{
+    struct job_plan *plan = planning->plan;
+
+    if (!plan->status.start_time_us)
+        plan->status.start_time_us = planning->observed->now_us;
+    if (plan->status.phase == JOB_RUNNING)
+        return;
+    plan->status.phase = JOB_RUNNING;
+    plan->event = &JOB_EVENT_STARTED;
+}
+
+static void begin_reset(const struct planning *planning, const char *message)
+{
+    struct job_plan *plan = planning->plan;
+
+    begin(planning);
+    plan->create_len = 0;
+    plan->status.resetting_count =
+        (struct json_opt_int){ true, plan->status.resetting_count.value + 1 };
+    plan->status.reset_at_us = planning->observed->now_us;
+    set_condition(planning, "Progressing", CONDITION_TRUE, REASON_RESETTING, message);
+    plan->event = &JOB_EVENT_RESETTING;
+    plan->event_note = message;
+}
+
 static void finish(const struct planning *planning, enum job_phase phase, enum reason reason,
                    const char *message)
 {
@@ -290,7 +354,10 @@ static void conclude(const struct planning *planning)
     size_t failed = find_ended(planning, OUTCOME_FAILED, true);
     size_t last = find_ended(planning, OUTCOME_COMPLETED, false);
 
-    if (planning->reason)
+    if (may_reset(planning))
+        begin_reset(planning,
+                    planning->reason ? planning->message : failure_text(planning, failed));
+    else if (planning->reason)
         finish(planning, JOB_FAILED, planning->reason, planning->message);
     else if (failed != SIZE_MAX)
         finish(planning, JOB_FAILED, REASON_TASK_FAILED, failure_text(planning, failed));
@@ -300,18 +367,6 @@ static void conclude(const struct planning *planning)
                             planning->observed->tasks->items[last].object));
     else
         finish(planning, JOB_COMPLETED, REASON_TASKS_SKIPPED, "no Task had to run");
-}
-
-static void begin(const struct planning *planning)
-{
-    struct job_plan *plan = planning->plan;
-
-    if (!plan->status.start_time_us)
-        plan->status.start_time_us = planning->observed->now_us;
-    if (plan->status.phase == JOB_RUNNING)
-        return;
-    plan->status.phase = JOB_RUNNING;
-    plan->event = &JOB_EVENT_STARTED;
 }
 
 static void plan_suspension(const struct planning *planning)
@@ -364,6 +419,49 @@ static void plan_progress(const struct planning *planning)
                       arena_printf(planning->arena, "there is no Task '%s' (spec.taskRefs)",
                                    observed->tasks->items[missing].object));
     } else {
+        set_condition(planning, "Progressing", CONDITION_TRUE, REASON_TASKS_RUNNING, "");
+    }
+}
+
+/* The failure, and why its Tasks stay, if they do. */
+static const char *reset_message(const struct planning *planning)
+{
+    const struct job_observed *observed = planning->observed;
+    const char *stored = json_string(
+        json_get(condition_get(observed->job.status.conditions, "Progressing"), "message"), "");
+    const char *trouble = strstr(stored, RESET_TROUBLE);
+    const char *failure = stored;
+
+    if (trouble)
+        failure = arena_printf(planning->arena, "%.*s", (int)(trouble - stored), stored);
+    if (!observed->blocked)
+        return failure;
+    if (trouble && age_us(observed, observed->job.status.updated_at_us) < JOB_TROUBLE_INTERVAL_US)
+        return stored;
+    return arena_printf(planning->arena, "%s" RESET_TROUBLE "%s", failure, observed->blocked);
+}
+
+static void plan_reset(const struct planning *planning)
+{
+    const struct job_observed *observed = planning->observed;
+    struct job_plan *plan = planning->plan;
+    int64_t pause_ms = propellerjob_retry_pause_ms(&observed->job.spec);
+    int64_t left_us = pause_ms * 1000 - age_us(observed, observed->job.status.reset_at_us);
+
+    plan_suspension(planning);
+    set_condition(planning, "Progressing", CONDITION_TRUE, REASON_RESETTING,
+                  reset_message(planning));
+    if (observed->job.spec.suspend)
+        return;
+    begin(planning);
+    if (observed->children) {
+        plan->action = JOB_DELETE_TASKS;
+    } else if (left_us > 0) {
+        plan_requeue_in_us(&plan->requeue_after_ms, left_us);
+    } else if (!observed->absence_confirmed) {
+        plan->action = JOB_CONFIRM_ABSENCE;
+    } else {
+        count(planning);
         set_condition(planning, "Progressing", CONDITION_TRUE, REASON_TASKS_RUNNING, "");
     }
 }
@@ -429,10 +527,14 @@ struct job_plan job_plan(struct arena *arena, const struct job_observed *observe
         return plan;
     }
     decide(&planning);
+    if (!planning.reason && job_is_resetting(&observed->job.status)) {
+        plan_reset(&planning);
+        return plan;
+    }
     plan_children(&planning);
     count(&planning);
     plan_suspension(&planning);
-    bool done = is_done(&planning);
+    bool done = is_done(&planning) && !(observed->job.spec.suspend && may_reset(&planning));
     bool confirmed = observed->absence_confirmed || !has_given_up(&planning);
     if (done && confirmed) {
         conclude(&planning);

@@ -23,6 +23,16 @@
  * fails before, counts as skipped. The cache alone does not prove that a Task was never made: the
  * reply to its creation may have been lost. So the API server is asked before the job ends.
  *
+ * A job with spec.faultTolerance that fails by a Task runs again as a whole in place of Failed, if
+ * another run may end otherwise:
+ *
+ *   Running ──failed, all own Tasks final──> Progressing Resetting ──no Task left, pause over──>
+ *      Progressing TasksRunning
+ *
+ * Both changes are written before anything is done for them. While it is resetting no Task is made,
+ * so each Task that exists is of the run that failed, and every step can repeat. A suspended job
+ * neither begins to reset nor goes on with it. A deadline ends it.
+ *
  * A change of nothing but counts is written at most every JOB_COUNTS_INTERVAL_US.
  */
 #define JOB_COUNTS_INTERVAL_US INT64_C(5000000)
@@ -49,13 +59,19 @@ struct job_observed {
     const char *refused;                 /* the API server's last word on a child; NULL: none */
     const char *blocked;    /* why one is not made for now, such as a quota; NULL: nothing */
     bool absence_confirmed; /* the API server has none of the Tasks whose outcome is missing */
+    size_t
+        children; /* Tasks that the job controls, also those that its spec does not name any more */
 };
+
+/* The Tasks of the run that failed are being deleted, as the status says. */
+bool job_is_resetting(const struct propellerjob_status *status);
 
 /* The one thing that a reconcile of a PropellerJob does beside writing the status. */
 enum job_action {
     JOB_WRITE,           /* nothing beside the status */
     JOB_CREATE_TASKS,    /* before the status is written */
-    JOB_CONFIRM_ABSENCE, /* of the Tasks that are given up; then the job ends */
+    JOB_CONFIRM_ABSENCE, /* of the Tasks that are given up; then the job ends, or runs again */
+    JOB_DELETE_TASKS,    /* all that the job controls */
     JOB_DELETE,          /* the object, whose time to live is over; and nothing else */
 };
 
@@ -67,6 +83,7 @@ struct job_plan {
     struct propellerjob_status status; /* as it is to be stored */
 
     const struct event *event; /* of a transition; NULL: none */
+    const char *event_note;    /* NULL: that of the event */
 
     uint32_t requeue_after_ms; /* 0: only a change wakes it */
 };

@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/kube/owner.h"
+#include "controller/cache/indexes.h"
 #include "controller/job/propellerjob.h"
 #include "controller/job/propellerjob_plan.h"
 #include "controller/module/module.h"
@@ -63,8 +64,8 @@ static const cJSON *job_child(struct arena *arena, const cJSON *job, const struc
     return object;
 }
 
-/* Tasks made in one turn; then other jobs have theirs. */
-#define MAX_CREATES 100
+/* Tasks made or deleted in one reconcile; then other jobs have theirs. */
+#define MAX_CHANGES 100
 
 /* depends_on: strings of the cache, which may go. */
 static struct str_list copy_names(struct arena *arena, const cJSON *list)
@@ -130,10 +131,12 @@ static int observe(const struct job_deps *deps, struct reconcile *rc,
         states[i] = observe_task(deps, rc, &tasks->items[i], object->uid);
     ret->tasks = tasks;
     ret->states = states;
+    ret->children = store_count(informer_store(deps->tasks), INDEX_OWNER, object->uid);
     return 0;
 }
 
-/* The modules and environments of the Tasks, which are not in the cache. */
+/* The modules and environments of the Tasks, which are not in the cache. A job with another status may be resetting, or
+ * not any more: no Task is made or deleted by a cache that is older. */
 static int read_whole(struct reconcile *rc, const struct kube_object *object, const cJSON **ret,
                       struct error *err)
 {
@@ -142,7 +145,8 @@ static int read_whole(struct reconcile *rc, const struct kube_object *object, co
     if (r < 0)
         return error_wrap(err, "read the Tasks");
     if (!str_equal(kube_uid(whole), object->uid) || kube_is_deleting(whole) ||
-        json_int(json_path(whole, "metadata", "generation", NULL), 0) != object->generation)
+        !str_equal(json_string(json_path(whole, "metadata", "resourceVersion", NULL), ""),
+                   object->resource_version))
         return error_set(err, ERROR_CONFLICT, "PropellerJob '%s' changed since it was read",
                          rc->name.name);
 
@@ -156,7 +160,7 @@ static void announce(struct reconcile *rc, const struct kube_object *object,
     if (!plan->event)
         return;
     log_info("job changed", "uid", object->uid, "event", plan->event->reason, NULL);
-    events_emit(rc->events, &KIND_PROPELLERJOB, object, plan->event);
+    events_emit_note(rc->events, &KIND_PROPELLERJOB, object, plan->event, plan->event_note);
 }
 
 /* r: why nothing more is made in this turn. It is said, unless it passes by itself: the job changed or went, or this
@@ -175,7 +179,7 @@ static int create_children(const struct job_deps *deps, struct reconcile *rc,
                            const struct job_plan *plan, bool *ret_more, struct error *err)
 {
     const struct job_tasks *tasks = observed->tasks;
-    size_t count = plan->create_len < MAX_CREATES ? plan->create_len : MAX_CREATES;
+    size_t count = plan->create_len < MAX_CHANGES ? plan->create_len : MAX_CHANGES;
     const cJSON *whole = NULL;
     int r = read_whole(rc, object, &whole, err);
     if (r < 0)
@@ -200,6 +204,36 @@ static int create_children(const struct job_deps *deps, struct reconcile *rc,
     return 0;
 }
 
+/* Deletes Tasks that the cache has, and leaves those that are being deleted. Errors are as those of create_children. */
+static int delete_children(const struct job_deps *deps, struct reconcile *rc,
+                           const struct kube_object *object, struct job_observed *observed,
+                           bool *ret_more, struct error *err)
+{
+    struct object_list list =
+        store_find(informer_store(deps->tasks), rc->arena, INDEX_OWNER, object->uid);
+    size_t count = 0;
+
+    for (size_t i = 0; i < list.len; i++) {
+        const struct kube_object *task = list.items[i];
+        const struct kube_name name = kube_object_name(task);
+        const cJSON *whole = NULL;
+
+        if (task->deleting)
+            continue;
+        *ret_more = count == MAX_CHANGES;
+        if (*ret_more)
+            break;
+
+        int r = count++ ? 0 : read_whole(rc, object, &whole, err);
+        if (r < 0)
+            return hinder(rc, observed, r, err);
+        r = kube_delete(rc->client, &KIND_TASK, &name, task->uid, NULL, err);
+        if (r < 0 && r != -ERROR_NOT_FOUND)
+            return hinder(rc, observed, error_wrap(err, "delete Task '%s'", name.name), err);
+    }
+    return 0;
+}
+
 /* The first Task of the job that the API server has and the cache has not. */
 struct unseen {
     const struct job_observed *observed;
@@ -217,10 +251,11 @@ static int on_child(void *ctx, const cJSON *item, struct error *err UNUSED)
     if (unseen->found || !kube_name_of(item, &name) ||
         !str_equal(kube_controller_uid(item), unseen->uid))
         return 0;
+    unseen->name = name;
+    unseen->found = job_is_resetting(&unseen->observed->job.status); /* then the cache has none */
     for (size_t i = 0; i < tasks->owned && !unseen->found; i++) {
         unseen->found = unseen->observed->states[i].outcome == OUTCOME_MISSING &&
                         str_equal(tasks->items[i].object, name.name);
-        unseen->name = name;
     }
     return 0;
 }
@@ -280,26 +315,31 @@ static int plan_and_act(const struct job_deps *deps, struct reconcile *rc,
                         struct job_observed *observed, struct error *err)
 {
     struct job_plan plan = job_plan(rc->arena, observed);
-    bool again = false;
+    uint32_t again_ms = 1;
+    bool more = false;
     int acted = 0;
 
     if (plan.action == JOB_DELETE)
         return kube_delete(rc->client, &KIND_PROPELLERJOB, &rc->name, object->uid,
                            object->resource_version, err);
     if (plan.action == JOB_CREATE_TASKS)
-        acted = create_children(deps, rc, object, observed, &plan, &again, err);
+        acted = create_children(deps, rc, object, observed, &plan, &more, err);
+    if (plan.action == JOB_DELETE_TASKS) {
+        again_ms = JOB_SETTLE_MS; /* by then the cache knows which are being deleted */
+        acted = delete_children(deps, rc, object, observed, &more, err);
+    }
     if (observed->refused)
         plan = job_plan(rc->arena, observed);
     if (plan.action == JOB_CONFIRM_ABSENCE) {
         acted = confirm_absence(deps, rc, object, observed, err);
-        again = !observed->absence_confirmed;
+        more = !observed->absence_confirmed;
     }
     if (acted < 0 && !observed->blocked)
         return acted;
     if (observed->blocked || observed->absence_confirmed)
         plan = job_plan(rc->arena, observed);
 
-    rc->requeue_after_ms = again ? 1 : plan.requeue_after_ms;
+    rc->requeue_after_ms = more ? again_ms : plan.requeue_after_ms;
     int r = write_status(deps, rc, object, json, observed, &plan, err);
     return r < 0 ? r : acted;
 }

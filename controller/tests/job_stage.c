@@ -172,6 +172,17 @@ void job_stage_delete(const struct kube_kind *kind, const char *name)
     fake_api_delete(jobs.api, kind, &key);
 }
 
+void job_stage_put_status(const char *condition, const char *reason)
+{
+    cJSON *status = arena_own(
+        jobs.arena, json_copy(json_get(job_stage_get(&KIND_PROPELLERJOB, "job"), "status")),
+        json_free);
+
+    json_set_string((cJSON *)condition_get(json_get(status, "conditions"), condition), "reason",
+                    reason);
+    staged_put(jobs.api, &KIND_PROPELLERJOB, "job", NULL, status);
+}
+
 void job_stage_put_task(const char *name, const char *spec)
 {
     staged_put(jobs.api, &KIND_TASK, name, parsed(jobs.arena, spec), NULL);
@@ -188,6 +199,35 @@ void job_stage_end_task(const char *name, enum task_phase phase)
     if (phase == TASK_FAILED)
         json_set_string(status, "reason", "DeviceError");
     staged_put(jobs.api, &KIND_TASK, name, NULL, status);
+}
+
+void job_stage_remove_task(const char *name)
+{
+    cJSON *task = arena_own(jobs.arena, json_copy(job_stage_get(&KIND_TASK, name)), json_free);
+
+    json_remove((cJSON *)json_get(task, "metadata"), "finalizers");
+    fake_api_put(jobs.api, &KIND_TASK, task);
+    job_stage_delete(&KIND_TASK, name);
+    ck_assert_ptr_null(job_stage_get(&KIND_TASK, name));
+}
+
+static int note_deleting(void *ctx, const cJSON *item, struct error *err UNUSED)
+{
+    if (kube_is_deleting(item))
+        json_add_string(ctx, json_string(json_path(item, "metadata", "name", NULL), ""));
+    return 0;
+}
+
+void job_stage_let_go(void)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kube_list_options options = { 0 };
+    cJSON *found = arena_own(arena, cJSON_CreateArray(), json_free);
+
+    ck_assert_int_eq(kube_list(process.other, &KIND_TASK, &options, note_deleting, found, NULL), 0);
+    json_for_each (name, found) {
+        job_stage_remove_task(json_string(name, ""));
+    }
 }
 
 void job_stage_turn(void)

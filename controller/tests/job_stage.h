@@ -31,9 +31,14 @@ void job_stage_tear_down(void);
 /* The job "job" in the namespace "default"; spec is JSON. */
 void job_stage_put(const char *spec);
 void job_stage_delete(const struct kube_kind *kind, const char *name);
+/* Another process writes this condition of the job. */
+void job_stage_put_status(const char *condition, const char *reason);
 void job_stage_put_task(const char *name, const char *spec);
 /* The Task says so; "Failed" is added for TASK_FAILED. */
 void job_stage_end_task(const char *name, enum task_phase phase);
+/* The Task goes in spite of its finalizer, as when nothing of it is to be stopped any more. */
+void job_stage_remove_task(const char *name);
+void job_stage_let_go(void); /* all Tasks that are being deleted */
 /* Turns until nothing is to be done for ten seconds. */
 void job_stage_run(void);
 void job_stage_turn(void); /* one, which must be due */

@@ -10,6 +10,7 @@
 
 #define MAX_NODES 1000
 #define MAX_NEEDS 4
+#define MAX_RETRIED 40 /* larger jobs take long */
 #define NOW_US INT64_C(1795255200000000)
 
 struct node {
@@ -59,7 +60,12 @@ static void make_job(uint64_t seed, size_t len)
         order[i] = i;
         states[i] = (struct job_task_state){ .outcome = OUTCOME_MISSING, .reason = "DeviceError" };
     }
+    static char no_pause[] = "0s";
+    static struct job_fault_tolerance faults;
+    faults = (struct job_fault_tolerance){ { true, len <= MAX_RETRIED ? random_below(3) : 0 },
+                                           no_pause };
     observed = (struct job_observed){ .now_us = NOW_US, .tasks = &tasks, .states = states };
+    observed.job.spec.fault_tolerance = &faults;
     observed.job.spec.failure_policy = random_below(2) ? FAILURE_FAIL_FAST : FAILURE_CONTINUE;
     if (random_below(2))
         observed.job.spec.parallelism = (struct json_opt_int){ true, 1 + random_below(10) };
@@ -134,9 +140,27 @@ static void check_plan(const struct job_plan *plan)
         ck_assert_int_le(open, observed.job.spec.parallelism.value);
 }
 
+/* The run that failed leaves nothing to the next one. */
+static void forget_run(void)
+{
+    for (size_t i = 0; i < tasks.len; i++) {
+        ck_assert(task_outcome_is_final(states[i].outcome) || states[i].outcome == OUTCOME_MISSING);
+        states[i].outcome = OUTCOME_MISSING;
+        nodes[i].begun = false;
+    }
+}
+
 static bool job_turn(void)
 {
+    observed.children = 0;
+    for (size_t i = 0; i < tasks.len; i++)
+        observed.children += states[i].outcome != OUTCOME_MISSING;
+
     struct job_plan plan = job_plan(arena, &observed);
+    if (job_is_resetting(&observed.job.status))
+        ck_assert_uint_eq(plan.create_len, 0);
+    if (plan.action == JOB_DELETE_TASKS)
+        forget_run();
     observed.absence_confirmed = plan.action == JOB_CONFIRM_ABSENCE;
     if (observed.absence_confirmed)
         plan = job_plan(arena, &observed);
@@ -207,6 +231,8 @@ static void check_end(uint64_t seed)
                           i, (int)states[i].outcome, (int)expected[i]);
     }
     ck_assert_int_eq(status->phase, any_failed ? JOB_FAILED : JOB_COMPLETED);
+    ck_assert_int_eq(status->resetting_count.value,
+                     any_failed ? propellerjob_retry_limit(&observed.job.spec) : 0);
     ck_assert_int_eq(status->completed_count + status->failed_count + status->skipped_count,
                      (int64_t)tasks.len);
     check_decider(seed);

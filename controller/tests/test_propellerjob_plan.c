@@ -76,6 +76,9 @@ static void see(const char *letters)
     };
 
     ck_assert_uint_eq(strlen(letters), tasks.len);
+    observed.children = tasks.owned;
+    for (size_t i = 0; i < tasks.owned; i++)
+        observed.children -= letters[i] == '-' || letters[i] == 'x';
     for (size_t i = 0; i < tasks.len; i++) {
         states[i] = (struct job_task_state){ .foreign = letters[i] == 'x',
                                              .waits = is_waiting(letters[i]),
@@ -141,6 +144,8 @@ static void store(const struct job_plan *plan)
 #define TWO_AT_ONCE ",\"parallelism\":2"
 #define ONE_AT_ONCE ",\"parallelism\":1"
 #define SEQUENTIAL ",\"executionMode\":\"sequential\""
+#define RETRY ",\"faultTolerance\":{\"retryLimit\":1,\"retryPausePeriod\":\"60s\"}"
+#define SUSPEND ",\"suspend\":true"
 
 static const struct {
     const char *tasks;
@@ -187,6 +192,22 @@ static const struct {
     { "a b", ONE_AT_ONCE, "fx", "Failed 2 0 1 1:; False TaskFailed" },
     { "a", ",\"taskRefs\":[\"r\",\"q\"]", "f-o", "Failed 3 0 1 0:; False TaskFailed" },
     { "a b", ",\"suspend\":true" ONE_AT_ONCE, "f-", "Failed 2 0 1 1:; False TaskFailed" },
+    /* it may run again */
+    { "a b", RETRY, "cc", "Completed 2 2 0 0:; False TasksCompleted" },
+    { "a b", RETRY, "fo", "Running 2 0 1 0:; True TaskFailed" },
+    { "a b", RETRY, "fc", "Running 2 1 1 0:; True Resetting" },
+    { "a b", RETRY CONTINUE, "fo", "Running 2 0 1 0:; True TasksRunning" },
+    { "a b", RETRY CONTINUE, "fc", "Running 2 1 1 0:; True Resetting" },
+    { "a b", RETRY ONE_AT_ONCE, "f-", "Running 2 0 1 1:; True Resetting" },
+    { "a b!a", RETRY, "fo", "Running 2 0 1 0:; True TaskFailed" },
+    { "a b!a", RETRY, "fc", "Running 2 1 1 0:; True Resetting" },
+    { "a", RETRY ",\"taskRefs\":[\"r\"]", "fo", "Running 2 0 1 0:; True Resetting" },
+    { "a", RETRY ",\"taskRefs\":[\"r\"]", "cf", "Failed 2 1 1 0:; False TaskFailed" },
+    { "a", RETRY ",\"taskRefs\":[\"r\"]", "ff", "Failed 2 0 2 0:; False TaskFailed" },
+    { "a", RETRY SUSPEND, "f", "Pending 1 0 1 0:; True TaskFailed" },
+    { "a", RETRY SUSPEND CONTINUE, "f", "Pending 1 0 1 0:; False Suspended" },
+    { "a<b b<a", RETRY, "ff", "Failed 2 0 2 0:; False InvalidSpec" },
+    { "a", ",\"faultTolerance\":{}", "f", "Failed 1 0 1 0:; False TaskFailed" },
     /* somebody deleted one of them */
     { "a b f!a,b", "", "-fw", "Running 3 0 1 0: a; True TaskFailed" },
     { "a b f!a,b", "", "-fu", "Running 3 0 1 1:; True TaskFailed" },
@@ -422,4 +443,139 @@ TEST(finished_job_is_deleted_by_its_time_to_live_only)
     job("a", "");
     plan = plan_now();
     ck_assert(plan.action != JOB_DELETE && !plan.requeue_after_ms);
+}
+
+static const enum reason LASTING[] = { REASON_RESULT_TOO_LARGE, REASON_RESULT_REFUSED,
+                                       REASON_PAYLOAD_TOO_LARGE, REASON_PAYLOAD_INVALID,
+                                       REASON_TOO_MANY_TARGETS };
+
+TEST_EACH(failure_that_would_come_again_is_final, LASTING)
+{
+    job("a b", RETRY CONTINUE);
+    see("ff");
+    states[1].reason = reason_text(LASTING[_i]);
+    struct job_plan plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Failed 2 0 2 0:; False TaskFailed");
+}
+
+/* The job with this failed Task is resetting since now. */
+static void reset_begins(const char *more)
+{
+    job("a b!a", more);
+    see("oo");
+    struct job_plan plan = plan_now();
+    store(&plan);
+    see("fc");
+    plan = plan_now();
+    ck_assert_str_eq(condition_reason(&plan, "Progressing"), "True Resetting");
+    ck_assert(plan.action == JOB_WRITE);
+    store(&plan);
+}
+
+TEST(reset_deletes_waits_and_begins_again_until_the_limit)
+{
+    static const char FAILURE[] = "Task 'job-a' failed: DeviceError";
+
+    reset_begins(RETRY);
+    struct job_plan plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Progressing"), FAILURE);
+    ck_assert_int_eq(plan.status.resetting_count.value, 1);
+    ck_assert_int_eq(plan.status.reset_at_us, NOW_US);
+    ck_assert(plan.action == JOB_DELETE_TASKS);
+
+    observed.now_us += 61 * SECOND_US; /* the pause is over, and one is left */
+    see("-c");
+    plan = plan_now();
+    ck_assert(plan.action == JOB_DELETE_TASKS);
+    ck_assert_str_eq(told(&plan), "Running 2 1 1 0:; True Resetting");
+    observed.now_us -= 31 * SECOND_US; /* none is left, and the pause is not over */
+    see("--");
+    plan = plan_now();
+    ck_assert(plan.action == JOB_WRITE);
+    ck_assert_uint_eq(plan.requeue_after_ms, 30000);
+
+    observed.now_us += 30 * SECOND_US;
+    plan = job_plan(arena, &observed); /* the cache alone does not prove it */
+    ck_assert(plan.action == JOB_CONFIRM_ABSENCE);
+    ck_assert_str_eq(condition_reason(&plan, "Progressing"), "True Resetting");
+    plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Running 2 0 0 0:; True TasksRunning"); /* written first */
+    ck_assert(plan.action == JOB_WRITE);
+    store(&plan);
+    plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Running 2 0 0 0: a b; True TasksRunning");
+
+    see("fc");
+    plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Failed 2 1 1 0:; False TaskFailed");
+    ck_assert_int_eq(plan.status.resetting_count.value, 1);
+    ck_assert_str_eq(message_of(&plan, "Failed"), FAILURE);
+}
+
+TEST(event_of_a_reset_names_the_failure)
+{
+    job("a b", RETRY);
+    see("fc");
+    struct job_plan plan = plan_now();
+    ck_assert_ptr_eq(plan.event, &JOB_EVENT_RESETTING);
+    ck_assert_str_eq(plan.event_note, "Task 'job-a' failed: DeviceError");
+}
+
+TEST(deadline_counts_on_during_a_reset)
+{
+    reset_begins(RETRY ",\"activeDeadlineSeconds\":30");
+    see("--");
+    struct job_plan plan = plan_now();
+    ck_assert_uint_eq(plan.requeue_after_ms, 30000);
+    observed.now_us += 30 * SECOND_US;
+    plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Failed 2 0 0 2:; False DeadlineExceeded");
+    ck_assert_str_eq(message_of(&plan, "Failed"),
+                     "not finished after 30 s; before: Task 'job-a' failed: DeviceError");
+}
+
+TEST(suspended_job_goes_on_with_its_reset_when_it_is_resumed)
+{
+    static const char *const LETTERS[] = { "fc", "--" };
+
+    reset_begins(RETRY);
+    observed.now_us += 3600 * SECOND_US;
+    for (size_t i = 0; i < ARRAY_LEN(LETTERS); i++) {
+        job("a b!a", RETRY SUSPEND);
+        see(LETTERS[i]);
+        struct job_plan plan = plan_now();
+        ck_assert_str_eq(condition_reason(&plan, "Suspended"), "True Suspended");
+        ck_assert_str_eq(condition_reason(&plan, "Progressing"), "True Resetting");
+        ck_assert(plan.action == JOB_WRITE && !plan.requeue_after_ms);
+    }
+    job("a b!a", RETRY);
+    struct job_plan plan = plan_now();
+    ck_assert_str_eq(told(&plan), "Running 2 0 0 0:; True TasksRunning");
+}
+
+TEST(why_the_tasks_of_a_failed_run_stay_is_said_beside_the_failure)
+{
+    reset_begins(RETRY);
+    observed.blocked = "delete is forbidden";
+    struct job_plan plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Progressing"), "Task 'job-a' failed: DeviceError; not "
+                                                       "reset yet: delete is forbidden");
+    store(&plan);
+    observed.blocked = "port 4711";
+    observed.now_us += JOB_TROUBLE_INTERVAL_US - 1;
+    plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Progressing"), "Task 'job-a' failed: DeviceError; not "
+                                                       "reset yet: delete is forbidden");
+    observed.blocked = NULL;
+    plan = plan_now();
+    ck_assert_str_eq(message_of(&plan, "Progressing"), "Task 'job-a' failed: DeviceError");
+}
+
+/* It came past the webhook. */
+TEST(pause_that_cannot_be_read_is_the_default)
+{
+    reset_begins(",\"faultTolerance\":{\"retryLimit\":1,\"retryPausePeriod\":\"222badTime\"}");
+    see("--");
+    struct job_plan plan = plan_now();
+    ck_assert_uint_eq(plan.requeue_after_ms, 90000);
 }

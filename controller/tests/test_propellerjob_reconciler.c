@@ -157,24 +157,13 @@ TEST(failure_branch_does_not_wait_for_what_will_never_be_made)
     ck_assert_uint_eq(job_stage_tasks(), 2); /* nobody waits for the third */
 }
 
-/* Its finalizer is removed, as when nothing is to be stopped any more. */
-static void delete_child(const char *name)
-{
-    cJSON *task = arena_own(jobs.arena, json_copy(job_stage_get(&KIND_TASK, name)), json_free);
-
-    json_remove((cJSON *)json_get(task, "metadata"), "finalizers");
-    fake_api_put(jobs.api, &KIND_TASK, task);
-    job_stage_delete(&KIND_TASK, name);
-    ck_assert_ptr_null(job_stage_get(&KIND_TASK, name));
-}
-
 TEST(failing_job_makes_again_what_a_branch_for_failures_names)
 {
     put_job("a b f!a,b", "");
     expect("Running 3 0 0 0; True TasksRunning", 3);
     job_stage_end_task("job-b", TASK_FAILED);
     expect("Running 3 0 1 0; True TaskFailed", 3);
-    delete_child("job-a");
+    job_stage_remove_task("job-a");
     expect("Running 3 0 1 0; True TaskFailed", 3);
 }
 
@@ -388,6 +377,151 @@ TEST_TIMES(deadline_is_kept_whatever_the_wall_clock_shows, 2)
     ck_assert_ptr_nonnull(strstr(job_stage_told(), "DeadlineExceeded"));
 }
 
+#define RETRY ",\"faultTolerance\":{\"retryLimit\":1,\"retryPausePeriod\":\"5s\"}"
+
+static const char *uid_of_task(const char *name)
+{
+    return kube_uid(job_stage_get(&KIND_TASK, name));
+}
+
+/* Both Tasks have ended, and their job is resetting. */
+static void fail_run(const char *more)
+{
+    put_job("a b", more);
+    job_stage_run();
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    job_stage_end_task("job-b", TASK_FAILED);
+}
+
+TEST(job_that_failed_runs_again_with_new_tasks_of_the_same_names)
+{
+    fail_run(RETRY);
+    const char *first = uid_of_task("job-a");
+    expect("Running 2 1 1 0; True Resetting", 2); /* until nothing is to be stopped */
+    const cJSON *task = job_stage_get(&KIND_TASK, "job-a");
+    ck_assert(kube_is_deleting(task));
+    ck_assert_int_eq(PROPELLERJOB_OWNER.order(informer_store(jobs.deps.jobs), jobs.arena, task),
+                     TASK_ORDER_STOP); /* no user begins another run of it */
+
+    job_stage_let_go();
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+    ck_assert_str_ne(uid_of_task("job-a"), first);
+    ck_assert_uint_eq(job_stage_requests("PATCH", "/propellerjobs/job/status"), 3);
+    ck_assert_uint_eq(job_stage_requests("DELETE", "/tasks"), 2);
+    ck_assert_uint_eq(jobs.errors, 0);
+
+    job_stage_end_task("job-a", TASK_FAILED);
+    job_stage_end_task("job-b", TASK_COMPLETED);
+    expect("Failed 2 1 1 0; False TaskFailed", 2);
+}
+
+/* Whole seconds would make the pause shorter. */
+TEST(reset_is_dated_to_the_microsecond)
+{
+    int64_t reset_us = 0;
+
+    fail_run(RETRY);
+    job_stage_wait_ms(850);
+    job_stage_turn();
+    const cJSON *status = json_get(job_stage_get(&KIND_PROPELLERJOB, "job"), "status");
+    ck_assert(rfc3339_parse(json_get_string(status, "resetAt"), &reset_us));
+    ck_assert_int_eq(reset_us, clock_wall_us(&jobs.clock.clock));
+}
+
+TEST(task_that_the_spec_does_not_name_any_more_is_deleted_as_well)
+{
+    put_job("a b", RETRY);
+    job_stage_run();
+    job_stage_end_task("job-a", TASK_FAILED);
+    put_job("a", RETRY);
+    expect("Running 1 0 1 0; True Resetting", 2);
+    job_stage_let_go();
+    expect("Running 1 0 0 0; True TasksRunning", 1);
+    ck_assert_ptr_null(job_stage_get(&KIND_TASK, "job-b"));
+}
+
+/* The watch lags behind. */
+TEST(task_that_the_cache_does_not_know_is_found_before_the_next_run)
+{
+    static const struct kube_name A = { "default", "job-a" };
+
+    put_job("a", RETRY);
+    job_stage_run();
+    job_stage_end_task("job-a", TASK_FAILED);
+    job_stage_turn();
+    const cJSON *task = job_stage_get(&KIND_TASK, "job-a");
+    kube_object_unref(
+        store_remove(informer_store(jobs.deps.tasks), &A,
+                     json_string(json_path(task, "metadata", "resourceVersion", NULL), "")));
+    jobs.late = "job-a";
+    job_stage_wait_ms(1000);
+    job_stage_end_task("job-a", TASK_FAILED);
+    job_stage_run();
+    jobs.late = NULL;
+    ck_assert(kube_is_deleting(job_stage_get(&KIND_TASK, "job-a")));
+    job_stage_let_go();
+    expect("Running 1 0 0 0; True TasksRunning", 1);
+    ck_assert_str_ne(uid_of_task("job-a"), kube_uid(task));
+}
+
+/* Another leader has ended the reset meanwhile, and made the Tasks of the next run. */
+TEST(old_cache_of_a_job_deletes_no_task_of_the_next_run)
+{
+    fail_run(RETRY);
+    jobs.late = "job";
+    job_stage_turn(); /* writes Resetting, whose reply the cache has */
+    job_stage_put_status("Progressing", "TasksRunning");
+    job_stage_turn();
+    ck_assert_uint_eq(jobs.errors, 1);
+    ck_assert_uint_eq(job_stage_requests("DELETE", "/tasks"), 0);
+    ck_assert(!kube_is_deleting(job_stage_get(&KIND_TASK, "job-a")));
+}
+
+TEST(tasks_of_a_failed_run_that_stay_are_said_and_deleted_later)
+{
+    fail_run(RETRY);
+    job_stage_turn();
+    jobs.fail_at = jobs.steps + 3; /* the job is read, the first Task is deleted */
+    jobs.fault = FAULT_SERVER_ERROR;
+    job_stage_turn();
+    ck_assert_uint_eq(jobs.errors, 1);
+    const cJSON *conditions =
+        json_path(job_stage_get(&KIND_PROPELLERJOB, "job"), "status", "conditions", NULL);
+    const char *message =
+        json_string(json_get(condition_get(conditions, "Progressing"), "message"), "");
+    ck_assert_ptr_nonnull(
+        strstr(message, "Task 'job-b' failed: DeviceError; not reset yet: delete Task 'job-"));
+    job_stage_run();
+    job_stage_let_go();
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+}
+
+TEST(thousand_tasks_are_deleted_in_turns_and_each_once)
+{
+    put_job(tasks_text(1000), RETRY);
+    job_stage_run();
+    job_stage_end_task("job-t0", TASK_FAILED);
+    for (size_t i = 1; i < 1000; i++)
+        job_stage_end_task(arena_printf(jobs.arena, "job-t%zu", i), TASK_SKIPPED);
+    job_stage_run();
+    ck_assert_uint_eq(job_stage_requests("DELETE", "/tasks"), 1000);
+    job_stage_let_go();
+    expect("Running 1000 0 0 0; True TasksRunning", 1000);
+    ck_assert_uint_eq(job_stage_requests("POST", "/tasks"), 2000);
+}
+
+TEST_TIMES(step_of_the_wall_clock_changes_no_pause, 2)
+{
+    fail_run(",\"faultTolerance\":{\"retryLimit\":1}");
+    job_stage_run();
+    job_stage_let_go();
+    step_clock(STEPS_MS[_i]);
+    expect("Running 2 1 1 0; True Resetting", 0);
+    job_stage_wait_ms(80000);
+    step_clock(0);
+    expect("Running 2 0 0 0; True TasksRunning", 2);
+}
+
 /* Everything that the job does, with a failure of each sort at each request. */
 static void play(unsigned fail_at, enum fault fault)
 {
@@ -422,11 +556,41 @@ static void play(unsigned fail_at, enum fault fault)
     ck_assert_ptr_null(job_stage_get(&KIND_PROPELLERJOB, "job"));
 }
 
+/* The same with a run that fails before. */
+static void play_again(unsigned fail_at, enum fault fault)
+{
+    job_stage_set_up();
+    jobs.fail_at = fail_at;
+    jobs.fault = fault;
+    put_job("a b<a", RETRY);
+    job_stage_run();
+    job_stage_end_task("job-a", TASK_FAILED);
+    job_stage_end_task("job-b", TASK_SKIPPED);
+    job_stage_run();
+    const char *first = uid_of_task("job-a");
+    job_stage_let_go();
+    job_stage_run();
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    job_stage_end_task("job-b", TASK_COMPLETED);
+    job_stage_run();
+    ck_assert_msg(str_equal(job_stage_told(), "Completed 2 2 0 0; False TasksCompleted"),
+                  "step %u %s: '%s'", fail_at, FAULT_NAMES[fault], job_stage_told());
+    ck_assert_int_eq(json_int(json_path(job_stage_get(&KIND_PROPELLERJOB, "job"), "status",
+                                        "resettingCount", NULL),
+                              0),
+                     1);
+    ck_assert_uint_eq(job_stage_tasks(), 2);
+    ck_assert_str_ne(uid_of_task("job-a"), first);
+}
+
+typedef void play_fn(unsigned fail_at, enum fault fault);
+static play_fn *const PLAYS[] = { play, play_again };
+
 TEST_GROUP("torture", NULL, NULL);
 
-TEST(no_single_failure_changes_the_end_of_a_job)
+TEST_EACH(no_single_failure_changes_the_end_of_a_job, PLAYS)
 {
-    play(0, FAULT_REFUSED);
+    PLAYS[_i](0, FAULT_REFUSED);
     unsigned steps = jobs.steps;
     ck_assert_uint_eq(jobs.errors, 0);
     job_stage_tear_down();
@@ -434,7 +598,7 @@ TEST(no_single_failure_changes_the_end_of_a_job)
     ck_assert_uint_gt(steps, 8);
     for (unsigned step = 1; step <= steps; step++) {
         for (enum fault fault = 0; fault < FAULTS; fault++) {
-            play(step, fault);
+            PLAYS[_i](step, fault);
             job_stage_tear_down();
         }
     }

@@ -38,6 +38,8 @@ static const struct example {
     { "propellerjob", ".spec", "the inline files have more than 1 MiB together", NULL, NULL },
     { "propellerjob", ".spec", "cannot change", "{\"spec\":{\"managedBy\":\"b\"}}",
       "{\"spec\":{\"managedBy\":\"a\"}}" },
+    { "propellerjob", ".spec.faultTolerance.retryPausePeriod", "must be a duration from 0s to 24h",
+      "{\"spec\":{\"faultTolerance\":{\"retryPausePeriod\":\"25h\"}}}", NULL },
     { "propellerjob", ".spec.tasks[]", "a task cannot depend on itself",
       JOB(IMAGE ",\"dependsOn\":[\"a\"]"), NULL },
     { "propellerjob", ".spec.tasks[]", "one of file and imageUrl is needed",

@@ -133,12 +133,14 @@ static void make_task(void)
         arena_printf(users.arena, "{\"name\":\"t\"," MODULE ",\"inputs\":[1,2]%s}", any_members()));
 }
 
+#define RUN_AGAIN "\"faultTolerance\":{\"retryLimit\":2,\"retryPausePeriod\":\"5s\"}"
+
 static void make_job(void)
 {
     static const char *const ORDERS[] = { "\"executionMode\":\"parallel\"",
                                           "\"executionMode\":\"sequential\"",
                                           "\"failurePolicy\":\"Continue\",\"parallelism\":1",
-                                          "\"backoffLimit\":1" };
+                                          "\"backoffLimit\":1", RUN_AGAIN };
     static const char *const LAST[] = { "", ",\"dependsOn\":[\"a\",\"b\"]",
                                         ",\"dependsOn\":[\"a\"],\"runIf\":\"failure\"" };
 
