@@ -146,6 +146,25 @@ size_t json_count(const cJSON *item, size_t max)
     return count;
 }
 
+size_t json_depth(const cJSON *item, size_t max)
+{
+    size_t deepest = 0;
+
+    if (!cJSON_IsObject(item) && !cJSON_IsArray(item))
+        return 0;
+    if (!max)
+        return 1;
+    json_for_each (inner, item) {
+        size_t depth = json_depth(inner, max - 1);
+
+        if (depth > deepest)
+            deepest = depth;
+        if (deepest == max)
+            break;
+    }
+    return deepest + 1;
+}
+
 const cJSON *json_first(const cJSON *array_or_object)
 {
     return array_or_object ? array_or_object->child : NULL;

@@ -82,6 +82,8 @@ double json_double(const cJSON *item, double fallback);
 bool json_is_number(const cJSON *item);
 size_t json_len(const cJSON *array_or_object);    /* 0 for anything else */
 size_t json_count(const cJSON *item, size_t max); /* values inside it, at any depth; stops at max */
+/* Levels of arrays and objects, looked at down to max + 1. */
+size_t json_depth(const cJSON *item, size_t max);
 const cJSON *json_first(const cJSON *array_or_object); /* NULL: there is none */
 #define json_for_each(item, container)                                                             \
     for (const cJSON *item = json_first(container); item; item = item->next)

@@ -1,4 +1,4 @@
-/* Building an RFC 6902 JSON Patch against a known document. */
+/* JSON patches (RFC 6902): one is built against a known document, or applied to a document. */
 #pragma once
 
 #include "common/json/json.h"
@@ -30,3 +30,23 @@ void json_patch_members(struct json_patch *patch, const char *pointer, const cJS
 
 /* NULL: nothing to do, as tests alone change nothing. */
 const cJSON *json_patch_operations(const struct json_patch *patch);
+/* The document after all operations but tests; free to change once no further operation is added. */
+cJSON *json_patch_document(const struct json_patch *patch);
+
+/* As the API server allows. A body has values for a third of them, so that the lists and objects which these go through
+ * cost some tenths of a second at most. */
+#define JSON_PATCH_MAX_OPERATIONS 10000
+/* All copies of one patch together. */
+#define JSON_PATCH_MAX_COPIED_VALUES 16000u
+#define JSON_PATCH_MAX_COPIED_BYTES (3u << 20)
+
+/*
+ * Applies operations that a client sent. As kube-apiserver has it, "replace" adds a member that is not there. Either all
+ * operations are carried out or none. *ret is a new tree in the arena; document is not changed.
+ * ERROR_INVALID: operations is not a list of objects.
+ * ERROR_TOO_LARGE: too many operations, or they copy too much.
+ * ERROR_CONFLICT: an operation does not fit the document (a failed test included), or the result would nest deeper
+ * than JSON_MAX_DEPTH.
+ */
+int json_patch_apply(struct arena *arena, const cJSON *document, const cJSON *operations,
+                     cJSON **ret, struct error *err) MUST_CHECK;

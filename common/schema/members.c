@@ -136,22 +136,3 @@ const char *value_key(struct arena *arena, const cJSON *value)
     (void)fits;
     return arena_strdup(arena, buf_string(&key));
 }
-
-size_t value_depth(const cJSON *value, size_t max)
-{
-    size_t deepest = 0;
-
-    if (!cJSON_IsObject(value) && !cJSON_IsArray(value))
-        return 0;
-    if (!max)
-        return 1;
-    json_for_each (item, value) {
-        size_t depth = value_depth(item, max - 1);
-
-        if (depth > deepest)
-            deepest = depth;
-        if (deepest == max)
-            break;
-    }
-    return deepest + 1;
-}

@@ -27,6 +27,3 @@ const cJSON **members_in_order(struct arena *arena, const cJSON *container, size
 /* A text that equal values share and others do not: numbers by value, objects without regard to order.
  * NULL is a value of its own. In the arena. */
 const char *value_key(struct arena *arena, const cJSON *value);
-
-/* Levels of arrays and objects, looked at down to max + 1. */
-size_t value_depth(const cJSON *value, size_t max);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
+#include "common/json/jsonpatch.h"
 #include "common/tests/apply_patch.h"
 
 static void answer(struct fake_exchange *x, int status, const cJSON *json)
@@ -184,17 +185,22 @@ static void create_object(struct fake_exchange *x, struct fake_entry *entry UNUS
 static void patch_object(struct fake_exchange *x, struct fake_entry *entry, const cJSON *body)
 {
     const char *type = x->request->content_type, *problem = NULL;
-    cJSON *current = NULL;
+    cJSON *current = NULL, *patched;
+    struct error err;
 
     if (!entry) {
         refuse_missing(x);
         return;
     }
 
-    if (str_equal(type, "application/json-patch+json"))
-        current = apply_json_patch(json_copy(entry->object), body, &problem);
-    else if (str_equal(type, "application/merge-patch+json"))
+    if (str_equal(type, "application/merge-patch+json"))
         current = apply_merge_patch(json_copy(entry->object), body);
+    else if (!str_equal(type, "application/json-patch+json"))
+        problem = NULL;
+    else if (json_patch_apply(x->arena, entry->object, body, &patched, &err) == 0)
+        current = json_copy(patched);
+    else
+        problem = arena_strdup(x->arena, err.message);
 
     if (current && !str_equal(fake_metadata_string(current, "uid"),
                               fake_metadata_string(entry->object, "uid")))

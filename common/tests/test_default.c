@@ -2,7 +2,7 @@
 #include "common/api/default.h"
 
 #include "common/base/str.h"
-#include "common/tests/apply_patch.h"
+#include "common/json/jsonpatch.h"
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
@@ -39,13 +39,14 @@ static const char *patch_of(const char *kind, const char *text, const char *old)
     defaulter_of(kind)(&defaulting);
 
     const cJSON *operations = json_patch_operations(defaulting.patch);
-    const char *problem = NULL;
+    cJSON *patched = NULL;
+    struct error err;
 
     if (!operations)
         return "";
-    defaulting.object =
-        arena_own(arena, apply_json_patch(json_copy(object), operations, &problem), json_free);
-    ck_assert_msg(defaulting.object != NULL, "%s", problem);
+    ck_assert_msg(json_patch_apply(arena, object, operations, &patched, &err) == 0, "%s",
+                  err.message);
+    defaulting.object = patched;
     defaulting.patch = json_patch_create(arena, defaulting.object);
     defaulter_of(kind)(&defaulting);
     ck_assert_ptr_null(json_patch_operations(defaulting.patch));

@@ -237,43 +237,6 @@ TEST_TIMES(the_kth_request_fails_as_asked_and_no_other, FAKE_FAILURES)
     ck_assert_str_eq(log[4].path, "/apis/" API_GROUP "/v1/namespaces/ns/tasks/a");
 }
 
-static const struct {
-    const char *document, *operations, *result; /* result NULL: refused */
-} PATCHES[] = {
-    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\",\"value\":2}]", "{\"a\":1,\"b\":2}" },
-    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":2}]", "{\"a\":2}" },
-    { "{\"a\":[1,3]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":2}]", "{\"a\":[1,2,3]}" },
-    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/-\",\"value\":2}]", "{\"a\":[1,2]}" },
-    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":2}]", "{\"a\":[1,2]}" },
-    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/2\",\"value\":2}]", NULL },
-    { "{\"a\":[1]}", "[{\"op\":\"replace\",\"path\":\"/a/0\",\"value\":2}]", "{\"a\":[2]}" },
-    { "{\"a\":[1]}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":2}]", NULL },
-    { "{\"a\":{}}", "[{\"op\":\"add\",\"path\":\"/b/c\",\"value\":2}]", NULL },
-    { "{\"a/b\":{\"~\":1}}", "[{\"op\":\"remove\",\"path\":\"/a~1b/~0\"}]", "{\"a/b\":{}}" },
-    { "{\"a\":[1,2]}", "[{\"op\":\"remove\",\"path\":\"/a/0\"}]", "{\"a\":[2]}" },
-    { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL },
-    { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":1}]", "{\"a\":1}" },
-    { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":2}]", NULL },
-    { "{\"a\":1}", "[{\"op\":\"copy\",\"path\":\"/a\",\"from\":\"/a\"}]", NULL },
-    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\"}]", NULL },
-    { "{\"a\":1}", "{\"op\":\"add\"}", NULL },
-};
-
-TEST_EACH(json_patches_follow_the_standard, PATCHES)
-{
-    const char *problem = NULL;
-    cJSON *result = apply_json_patch(json_copy(parsed(arena, PATCHES[_i].document)),
-                                     parsed(arena, PATCHES[_i].operations), &problem);
-    if (PATCHES[_i].result) {
-        ck_assert_ptr_nonnull(result);
-        ck_assert_str_eq(json_text(arena, result, NULL), PATCHES[_i].result);
-    } else {
-        ck_assert_ptr_null(result);
-        ck_assert_ptr_nonnull(problem);
-    }
-    json_free(result);
-}
-
 /* The examples of RFC 7396, appendix A. */
 static const char *const MERGES[][3] = {
     { "{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}" },

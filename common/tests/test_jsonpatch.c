@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "common/base/str.h"
 #include "common/json/jsonpatch.h"
 #include "common/tests/arena_fixture.h"
@@ -54,8 +56,13 @@ static const struct {
       "{\"op\":\"add\",\"path\":\"/a/1/b\",\"value\":{}},"
       "{\"op\":\"add\",\"path\":\"/a/1/b/c\",\"value\":3}]" },
     { "{\"a\":[1,2]}", SET, "/a/3", "3", "nothing" },
-    { "{\"a\":[1,2]}", SET, "/a/01", "3", "nothing" },
-    { "{\"a\":[1,2]}", SET, "/a/-0", "3", "nothing" },
+    { "{\"a\":[1,2]}", SET, "/a/-1", "3", "nothing" },
+    { "{\"a\":[1,2]}", SET, "/a/-/b", "3",
+      "[{\"op\":\"add\",\"path\":\"/a/-\",\"value\":{}},"
+      "{\"op\":\"add\",\"path\":\"/a/-/b\",\"value\":3}]" },
+    { "{\"a\":[1,2]}", SET, "/a/3/b", "3", "nothing" },
+    { "{\"a\":[1,2]}", DEFAULT, "/a/3", "3", "nothing" },
+    { "{\"a\":1}", SET, "a", "3", "nothing" },
     { "{\"a\":[1,2]}", SET, "/a/x", "3", "nothing" },
     { "{\"a\":\"text\"}", SET, "/a/b", "1", "nothing" },
     { "null", SET, "/a", "1",
@@ -169,4 +176,145 @@ TEST(members_are_brought_over_and_those_gone_are_removed)
     json_patch_members(patch, "/status", NULL, NULL);
     json_patch_members(patch, "/status", parsed(arena, "{\"a\":1}"), NULL);
     ck_assert_ptr_null(json_patch_operations(patch));
+}
+
+/* --- operations of clients; more of them are in standalone/tests/calls/patches.calls -------------- */
+
+static const struct {
+    const char *document, *operations, *result; /* result NULL: refused */
+} APPLIED[] = {
+    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\",\"value\":2}]", "{\"a\":1,\"b\":2}" },
+    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":2}]", "{\"a\":2}" },
+    { "{\"a\":[1,3]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":2}]", "{\"a\":[1,2,3]}" },
+    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/0\",\"value\":2}]", "{\"a\":[2,1]}" },
+    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/-\",\"value\":2}]", "{\"a\":[1,2]}" },
+    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/1\",\"value\":2}]", "{\"a\":[1,2]}" },
+    { "{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/2\",\"value\":2}]", NULL },
+    { "{\"a\":[1]}", "[{\"op\":\"replace\",\"path\":\"/a/0\",\"value\":2}]", "{\"a\":[2]}" },
+    { "{\"a\":[1]}", "[{\"op\":\"replace\",\"path\":\"/a/1\",\"value\":2}]", NULL },
+    { "{\"a\":[1]}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":2}]", "{\"a\":[1],\"b\":2}" },
+    { "{\"a\":{}}", "[{\"op\":\"add\",\"path\":\"/b/c\",\"value\":2}]", NULL },
+    { "{\"a/b\":{\"~\":1}}", "[{\"op\":\"remove\",\"path\":\"/a~1b/~0\"}]", "{\"a/b\":{}}" },
+    { "{\"a\":[1,2]}", "[{\"op\":\"remove\",\"path\":\"/a/0\"}]", "{\"a\":[2]}" },
+    { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":1}]", "{\"a\":1}" },
+    { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":2}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"copy\",\"path\":\"/b\",\"from\":\"/a\"}]", "{\"a\":1,\"b\":1}" },
+    { "{\"a\":[1,2]}", "[{\"op\":\"move\",\"path\":\"/a/0\",\"from\":\"/a/1\"}]", "{\"a\":[2,1]}" },
+    { "{\"a\":1}", "[{\"op\":\"move\",\"path\":\"/b\",\"from\":\"/c\"}]", NULL },
+    { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b\"}]", "{\"a\":1,\"b\":null}" },
+    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":[]}]", "[]" },
+    { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"\",\"value\":1}]", NULL },
+    { "{\"a\":1}", "{\"op\":\"add\"}", NULL },
+};
+
+TEST_EACH(operations_follow_the_standard_and_the_api_server, APPLIED)
+{
+    const cJSON *document = parsed(arena, APPLIED[_i].document);
+    cJSON *patched = NULL;
+    struct error err;
+    int r =
+        json_patch_apply(arena, document, parsed(arena, APPLIED[_i].operations), &patched, &err);
+
+    ck_assert_str_eq(r == 0 ? json_text(arena, patched, NULL) : "refused",
+                     APPLIED[_i].result ? APPLIED[_i].result : "refused");
+    ck_assert(json_equal(document, parsed(arena, APPLIED[_i].document)));
+    if (r == 0)
+        expect_json_linked(patched);
+}
+
+TEST(a_json_patch_has_no_operations_without_end)
+{
+    struct error err = { 0 };
+    cJSON *patched, *many = json_array(arena);
+
+    for (size_t i = 0; i <= JSON_PATCH_MAX_OPERATIONS; i++)
+        json_add_object(many);
+    ck_assert_int_eq(json_patch_apply(arena, parsed(arena, "{}"), many, &patched, &err),
+                     -ERROR_TOO_LARGE);
+}
+
+/* 1 MiB of text below "a", and operations that copy it until more than 3 MiB are copied. */
+TEST(what_a_json_patch_copies_is_limited)
+{
+    struct error err = { 0 };
+    cJSON *document = json_object(arena), *patched = NULL, *operations = json_array(arena);
+    char *text = arena_alloc(arena, (1u << 20) + 1, 1);
+
+    memset(text, 'x', (1u << 20) - 2);
+    json_set_string(document, "a", text);
+    for (int i = 0; i < 4; i++) {
+        cJSON *copy = json_add_object(operations);
+
+        json_set_string(copy, "op", "copy");
+        json_set_string(copy, "from", "/a");
+        json_set_string(copy, "path", arena_printf(arena, "/b%d", i));
+        if (i == 2)
+            ck_assert_int_eq(json_patch_apply(arena, document, operations, &patched, &err), 0);
+    }
+    ck_assert_int_eq(json_patch_apply(arena, document, operations, &patched, &err),
+                     -ERROR_TOO_LARGE);
+}
+
+/* Each doubles what is there. */
+TEST(copies_of_copies_end_at_the_limit)
+{
+    struct error err = { 0 };
+    cJSON *patched = NULL, *operations = json_array(arena);
+
+    for (int i = 0; i < 40; i++) {
+        cJSON *copy = json_add_object(operations);
+
+        json_set_string(copy, "op", "copy");
+        json_set_string(copy, "from", "/a");
+        json_set_string(copy, "path", "/a/-");
+    }
+    ck_assert_int_eq(
+        json_patch_apply(arena, parsed(arena, "{\"a\":[1]}"), operations, &patched, &err),
+        -ERROR_TOO_LARGE);
+}
+
+/* `{"a":{"a":…{}…}}` of so many levels. */
+static cJSON *nested(size_t levels)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    while (--levels) {
+        cJSON *outer = cJSON_CreateObject();
+
+        json_set(outer, "a", object);
+        object = outer;
+    }
+    return arena_own(arena, object, json_free);
+}
+
+static cJSON *operation_of(cJSON *operations, const char *name, const char *from, const char *path)
+{
+    cJSON *operation = json_add_object(operations);
+
+    json_set_string(operation, "op", name);
+    json_set_string(operation, "from", from);
+    json_set_string(operation, "path", path);
+    return operation;
+}
+
+TEST(no_json_patch_nests_deeper_than_can_be_read)
+{
+    static const char *const NAMES[] = { "add", "replace", "move", "copy" };
+    struct error err = { 0 };
+    cJSON *patched = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        for (size_t levels = JSON_MAX_DEPTH - 2; levels <= JSON_MAX_DEPTH - 1; levels++) {
+            cJSON *document = json_object(arena), *operations = json_array(arena);
+            cJSON *operation = operation_of(operations, NAMES[i], "/d", "/b/c");
+
+            json_set_object(json_set_object(document, "b"), "c");
+            json_set_copy(document, "d", nested(levels));
+            json_set_copy(operation, "value", nested(levels));
+            ck_assert_int_eq(json_patch_apply(arena, document, operations, &patched, &err),
+                             levels == JSON_MAX_DEPTH - 2 ? 0 : -ERROR_CONFLICT);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
-#include "common/tests/apply_patch.h"
+#include "common/json/jsonpatch.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "controller/tests/fixture.h"
@@ -95,12 +95,13 @@ static void make(void)
 /* The patch, carried out. */
 static const cJSON *patched(const struct deployment_plan *made)
 {
-    const char *problem = NULL;
-    cJSON *after =
-        apply_json_patch(json_copy(observed.live), json_patch_operations(made->patch), &problem);
+    cJSON *after = NULL;
+    struct error err;
+    int r =
+        json_patch_apply(arena, observed.live, json_patch_operations(made->patch), &after, &err);
 
-    ck_assert_msg(after, "%s", problem);
-    return arena_own(arena, after, json_free);
+    ck_assert_msg(r == 0, "%s", err.message);
+    return after;
 }
 
 static const cJSON *container_of(const cJSON *object)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/base/str.h"
-#include "common/schema/members.h"
+#include "common/json/jsonpatch.h"
 #include "common/schema/schema.h"
 #include "standalone/api/call.h"
 #include "standalone/api/stored.h"
@@ -252,10 +252,9 @@ static struct managed_fields_write write_managed_fields(const struct write *writ
 }
 
 /* The work of the mutating webhook of a cluster: not for subresources. */
-static int write_apply_admission(struct write *write)
+static void write_apply_admission(struct write *write)
 {
     struct api_call *call = write->call;
-    struct error err;
     struct defaulting defaulting = {
         .arena = call->arena,
         .object = write->object,
@@ -264,17 +263,12 @@ static int write_apply_admission(struct write *write)
     };
 
     if (!call->resource->apply_defaults || *write->subresource)
-        return 0;
+        return;
     call->resource->apply_defaults(&defaulting);
-
-    const cJSON *operations = json_patch_operations(defaulting.patch);
-
-    if (!operations)
-        return 0;
-    if (json_patch_apply(call->arena, write->object, operations, &write->object, &err) < 0)
-        return call_fail_error(call, &err);
+    if (!json_patch_operations(defaulting.patch))
+        return;
+    write->object = json_patch_document(defaulting.patch);
     schema_default(call->resource->schema, write->object);
-    return 0;
 }
 
 /* Everything but metadata and status. */
@@ -391,8 +385,7 @@ static int write_admit(struct write *write)
     write_take_metadata(write);
     if (!write->managed)
         managed_fields_update(call->arena, &fields, write->live, write->object);
-    if (write_apply_admission(write) < 0)
-        return -1;
+    write_apply_admission(write);
     if (write->live)
         write_prepare_update(write);
     else
@@ -571,7 +564,7 @@ static int write_once(struct write *write)
     if (write_change(write) < 0 || write_check_names(write) < 0 || write_check_place(write) < 0 ||
         write_admit(write) < 0)
         return -1;
-    if (value_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
+    if (json_depth(write->object, MAX_DEPTH) > MAX_DEPTH)
         return call_fail(call, 400, "BadRequest", "the object nests too deep");
     if (json_count(write->object, API_MAX_OBJECT_VALUES) == API_MAX_OBJECT_VALUES)
         return call_fail(call, 413, "RequestEntityTooLarge", "the object has too many values");

@@ -1,27 +1,9 @@
-/* JSON patch, merge patch and strategic merge patch. */
+/* Merge patch and strategic merge patch; JSON patches are in common/json/jsonpatch.h. */
 #pragma once
 
 #include "common/json/json.h"
 
 struct schema;
-
-/* As the API server allows. A body has values for a third of them, so that the lists and objects which these go through
- * cost some tenths of a second at most. */
-#define JSON_PATCH_MAX_OPERATIONS 10000
-/* All copies of one patch together. */
-#define JSON_PATCH_MAX_COPIED_VALUES 16000u
-#define JSON_PATCH_MAX_COPIED_BYTES (3u << 20)
-
-/*
- * JSON Patch (RFC 6902). As kube-apiserver has it, "replace" adds a member that is not there. Either all operations
- * are carried out or none. *ret is a new tree in the arena; document is not changed.
- * ERROR_INVALID: operations is not a list of objects.
- * ERROR_TOO_LARGE: too many operations, or they copy too much.
- * ERROR_CONFLICT: an operation does not fit the document (a failed test included), or the result would nest deeper
- * than JSON_MAX_DEPTH.
- */
-int json_patch_apply(struct arena *arena, const cJSON *document, const cJSON *operations,
-                     cJSON **ret, struct error *err) MUST_CHECK;
 
 /* JSON Merge Patch (RFC 7386). Returns a new tree in the arena; document and patch are not changed. Objects in the
  * lists of a patch lose their nulls too. */

@@ -2,6 +2,7 @@
  * it makes again. */
 #include <stdlib.h>
 
+#include "common/json/jsonpatch.h"
 #include "common/tests/fuzz/target.h"
 #include "common/tests/heap.h"
 #include "standalone/patch/patches.h"

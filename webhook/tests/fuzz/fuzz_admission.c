@@ -3,7 +3,7 @@
  * be added. */
 #include "common/base/digest.h"
 #include "common/base/str.h"
-#include "common/tests/apply_patch.h"
+#include "common/json/jsonpatch.h"
 #include "common/tests/fuzz/target.h"
 #include "common/tests/heap.h"
 #include "webhook/admission.h"
@@ -35,14 +35,11 @@ static void check_patch(struct arena *arena, const struct admission_hook *hook,
 {
     size_t len;
     const char *text = base64_decode(arena, encoded, strlen(encoded), &len);
-    const char *problem = NULL;
+    cJSON *object;
 
     REQUIRE(text);
-
-    cJSON *object =
-        apply_json_patch(json_copy(json_get(request, "object")), parse(arena, text, len), &problem);
-    REQUIRE(object);
-    arena_own(arena, object, json_free);
+    REQUIRE(json_patch_apply(arena, json_get(request, "object"), parse(arena, text, len), &object,
+                             NULL) == 0);
 
     struct defaulting again = { .arena = arena,
                                 .object = object,
