@@ -59,30 +59,6 @@ static void advise_env(const struct spec_view *view, const struct task_spec *spe
     }
 }
 
-/* "[prefix/]name", by the rules of labels. */
-static bool is_label_part(const char *text, size_t len)
-{
-    if (len > LABEL_VALUE_MAX)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        bool inner = i > 0 && i + 1 < len;
-
-        if (!isalnum((unsigned char)text[i]) && !(inner && strchr("-_.", text[i])))
-            return false;
-    }
-    return true;
-}
-
-static bool is_label(struct arena *arena, const char *key, const char *value)
-{
-    const char *slash = strchr(key, '/');
-    const char *name = slash ? slash + 1 : key;
-
-    if (slash && !str_is_dns_subdomain(arena_strndup(arena, key, (size_t)(slash - key))))
-        return false;
-    return *name && is_label_part(name, strlen(name)) && is_label_part(value, strlen(value));
-}
-
 static void advise_selector(const struct spec_view *view, const struct task_spec *spec)
 {
     const struct proplet_selector *selector = spec->proplet_selector;
@@ -91,7 +67,7 @@ static void advise_selector(const struct spec_view *view, const struct task_spec
         return;
     advise_proplet_name(view, "propletSelector.propletId", selector->proplet_id);
     json_for_each (label, selector->match_labels) {
-        if (!is_label(view->validation->arena, label->string, json_string(label, ""))) {
+        if (!str_is_label_key(label->string) || !str_is_label_value(json_string(label, ""))) {
             advise(view, "propletSelector.matchLabels", "no Proplet can carry such a label");
             break;
         }
@@ -110,21 +86,17 @@ static bool may_be_a_job(const struct task_spec *spec)
 }
 
 /* As the API server wants them of containers: its own, or "domain/name" of whole amounts. */
-static const char *resource_problem(struct arena *arena, const cJSON *amount)
+static const char *resource_problem(const cJSON *amount)
 {
-    static const char *const OWN[] = { "cpu", "memory", "ephemeral-storage" };
+    static const char *const OWN[] = { "cpu", "memory", "ephemeral-storage", NULL };
     const char *name = amount->string;
     struct quantity quantity;
 
     if (!quantity_of(amount, &quantity))
         return "an amount is no quantity, which pods need";
-    for (size_t i = 0; i < ARRAY_LEN(OWN); i++) {
-        if (str_equal(name, OWN[i]))
-            return NULL;
-    }
-    if (str_has_prefix(name, "hugepages-"))
+    if (str_is_one_of(name, OWN) || str_has_prefix(name, "hugepages-"))
         return NULL;
-    if (!strchr(name, '/') || str_has_prefix(name, "requests.") || !is_label(arena, name, ""))
+    if (!strchr(name, '/') || str_has_prefix(name, "requests.") || !str_is_label_key(name))
         return "a name is no resource of a container, and its pod is refused: such as "
                "example.com/camera";
     return quantity.nano ? "an amount of a resource with a domain is not whole, and its pod is "
@@ -135,7 +107,7 @@ static const char *resource_problem(struct arena *arena, const cJSON *amount)
 void advise_resources(const struct spec_view *view, const char *field, const cJSON *amounts)
 {
     json_for_each (amount, amounts) {
-        const char *problem = resource_problem(view->validation->arena, amount);
+        const char *problem = resource_problem(amount);
         if (problem) {
             advise(view, field, problem);
             return;

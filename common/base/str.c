@@ -1,5 +1,6 @@
 #include "common/base/str.h"
 
+#include <ctype.h>
 #include <math.h>
 
 #include "common/base/compiler.h"
@@ -25,6 +26,13 @@ bool str_has_suffix(const char *s, const char *suffix)
 bool str_is_empty(const char *s)
 {
     return !s || !*s;
+}
+
+bool str_is_one_of(const char *s, const char *const *list)
+{
+    while (*list && !str_equal(*list, s))
+        list++;
+    return *list;
 }
 
 static bool is_digit(char c)
@@ -261,6 +269,33 @@ bool str_is_dns_subdomain(const char *s)
             return true;
         s += len + 1;
     }
+}
+
+bool str_is_label_value(const char *s)
+{
+    size_t len = strlen(s);
+
+    if (len > MAX_DNS_LABEL)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        bool inner = i > 0 && i + 1 < len;
+
+        if (!isalnum((unsigned char)s[i]) && !(inner && strchr("-_.", s[i])))
+            return false;
+    }
+    return true;
+}
+
+bool str_is_label_key(const char *s)
+{
+    const char *slash = strchr(s, '/');
+    char prefix[MAX_DNS_SUBDOMAIN + 2]; /* one that is longer is too long also where it is cut */
+
+    (void)snprintf(prefix, sizeof(prefix), "%.*s", slash ? (int)(slash - s) : 0, s);
+    if (slash && !str_is_dns_subdomain(prefix))
+        return false;
+    s = slash ? slash + 1 : s;
+    return *s && str_is_label_value(s);
 }
 
 bool str_copy(char *ret, size_t size, const char *s)

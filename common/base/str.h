@@ -23,7 +23,8 @@ struct str_list {
 bool str_equal(const char *a, const char *b); /* both may be NULL, which equals only NULL */
 bool str_has_prefix(const char *s, const char *prefix);
 bool str_has_suffix(const char *s, const char *suffix);
-bool str_is_empty(const char *s); /* NULL or "" */
+bool str_is_empty(const char *s);                           /* NULL or "" */
+bool str_is_one_of(const char *s, const char *const *list); /* NULL ends the list */
 
 /* The whole string must be the value, and the value must be in range. */
 bool str_to_int64(const char *s, int64_t *ret);
@@ -46,6 +47,9 @@ size_t str_utf8_cut(const char *bytes, size_t len, size_t max);
  * of the API server. */
 bool str_is_dns_label(const char *s);
 bool str_is_dns_subdomain(const char *s);
+/* Whether s is a value of a label ("" is one), or a key, "name" or "prefix.example/name". */
+bool str_is_label_value(const char *s);
+bool str_is_label_key(const char *s);
 
 /* Copies s into an array of size bytes. Returns false, with "" in ret, if s does not fit. */
 bool str_copy(char *ret, size_t size, const char *s);

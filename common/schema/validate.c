@@ -344,11 +344,7 @@ static void check_array(struct check *check, const struct place *place)
 
 static bool is_hidden(const struct check *check, const char *name)
 {
-    const char *const *hidden = check->manners->hidden;
-
-    while (hidden && *hidden && !str_equal(*hidden, name))
-        hidden++;
-    return hidden && *hidden;
+    return check->manners->hidden && str_is_one_of(name, check->manners->hidden);
 }
 
 static bool is_absent(const struct check *check, const struct schema *schema, const cJSON *value)

@@ -247,6 +247,54 @@ TEST_EACH(names_are_checked_as_the_api_server_does, NAMES)
     ck_assert_int_eq(str_is_dns_subdomain(NAMES[_i].name), NAMES[_i].subdomain);
 }
 
+#define LONGEST "123456789-123456789-123456789-123456789-123456789-123456789-123"
+
+static const struct {
+    const char *text;
+    bool value, key;
+} LABELS[] = {
+    { "", true, false },
+    { "a", true, true },
+    { "A.b_c-9", true, true },
+    { LONGEST, true, true },
+    { LONGEST "4", false, false },
+    { "-a", false, false },
+    { "a.", false, false },
+    { "a b", false, false },
+    { "x.example/a", false, true },
+    { "x.example/", false, false },
+    { "/a", false, false },
+    { "X.example/a", false, false },
+    { "a/b/c", false, false },
+    { "\xc3\xa4", false, false },
+};
+
+TEST_EACH(labels_are_checked_as_the_api_server_does, LABELS)
+{
+    ck_assert_int_eq(str_is_label_value(LABELS[_i].text), LABELS[_i].value);
+    ck_assert_int_eq(str_is_label_key(LABELS[_i].text), LABELS[_i].key);
+}
+
+TEST(a_prefix_of_a_label_has_a_limit)
+{
+    char key[300];
+
+    memset(key, 'a', sizeof(key));
+    memcpy(key + 253, "/b", 3);
+    ck_assert(str_is_label_key(key));
+    memcpy(key + 253, "a/b", 4);
+    ck_assert(!str_is_label_key(key));
+}
+
+TEST(a_text_is_one_of_a_list_or_not)
+{
+    static const char *const LIST[] = { "a", "b", NULL };
+
+    ck_assert(str_is_one_of("b", LIST));
+    ck_assert(!str_is_one_of("c", LIST));
+    ck_assert(!str_is_one_of("", LIST));
+}
+
 TEST(a_copy_fits_or_is_empty)
 {
     char array[4] = "xyz";

@@ -240,16 +240,10 @@ int call_fail_error(struct api_call *call, const struct error *err)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(REFUSALS); i++) {
-        if (REFUSALS[i].error == err->code)
+        if (REFUSALS[i].error == err->code &&
+            (err->code != ERROR_UNAVAILABLE || !call_is_read(call)))
             return call_fail(call, REFUSALS[i].code, REFUSALS[i].reason, "%s", err->message);
     }
-    return call_fail(call, 500, "InternalError", "%s", err->message);
-}
-
-int call_fail_read(struct api_call *call, const struct error *err)
-{
-    if (err->code != ERROR_UNAVAILABLE)
-        return call_fail_error(call, err);
     return call_fail(call, 500, "InternalError", "%s", err->message);
 }
 

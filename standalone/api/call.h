@@ -51,10 +51,9 @@ int call_fail_status(struct api_call *call, const cJSON *status);
 int call_fail_too_many(struct api_call *call); /* 429 */
 /* 504: the version is of the future; client-go lists again when it finds the cause. */
 int call_fail_too_large_version(struct api_call *call, uint64_t wanted);
-/* An error of the store, or one that says what is wrong with a request: 400, 413, 422, 500, 503, 504. */
+/* An error of the store, or one that says what is wrong with a request: 400, 413, 422, 500, 503, 504. 503 is for writes
+ * that were not made: a read that fails gets 500. */
 int call_fail_error(struct api_call *call, const struct error *err);
-/* The same of a request that only reads: 500 when the store cannot; 503 is for writes that were not made. */
-int call_fail_read(struct api_call *call, const struct error *err);
 
 /* 422 if there are errors; else 0. kind: "CreateOptions". */
 int call_check_options(struct api_call *call, const struct field_errors *errors, const char *kind);

@@ -161,7 +161,7 @@ static bool collector_see_object(struct collector *collector, struct arena *aren
         collector_index_owners(collector, before, value->key, false);
         collector_index_owners(collector, owners, value->key, true);
     }
-    return changed || stored_is_going(collector_read_if(arena, value, "\"deletionTimestamp\""));
+    return changed || kube_is_deleting(collector_read_if(arena, value, "\"deletionTimestamp\""));
 }
 
 static void collector_see_event(struct collector *collector, struct arena *arena,
@@ -459,7 +459,7 @@ static int collector_is_in_going(struct collector *collector, struct arena *aren
         *ns ? collector_read(collector, arena, arena_printf(arena, NAMESPACE_KEYS "%s", ns), &space)
             : 1;
 
-    return r < 0 ? r : stored_is_going(space.object);
+    return r < 0 ? r : kube_is_deleting(space.object);
 }
 
 static void collector_note_value(struct collector *collector, struct arena *arena UNUSED,
@@ -493,7 +493,7 @@ static void collector_see_left(struct collector *collector, struct arena *arena,
 
     collector->is_left = true;
     if (json_parse_own(arena, value->text, value->len, &object, NULL) == 0 &&
-        !stored_is_going(object))
+        !kube_is_deleting(object))
         collector_note(collector, value->key); /* it came behind the sweep */
 }
 
@@ -539,11 +539,11 @@ static enum collector_outcome collector_act(struct collector *collector, struct 
     /* As the namespace controller of a cluster, which takes from objects that are being deleted, too, what makes them
      * wait for the collector. */
     if (r > 0)
-        return stored_is_going(subject.object) && !orphans &&
+        return kube_is_deleting(subject.object) && !orphans &&
                        !finalizer_has(subject.object, FINALIZER_FOREGROUND)
                    ? COLLECTOR_DONE /* it is kept by another finalizer */
                    : collector_delete(collector, arena, &subject, POLICY_BACKGROUND);
-    if (!stored_is_going(subject.object))
+    if (!kube_is_deleting(subject.object))
         return collector_look_at_owners(collector, arena, &subject);
     if (str_has_prefix(key, NAMESPACE_KEYS))
         return collector_empty_namespace(collector, arena, &subject);

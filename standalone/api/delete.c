@@ -41,7 +41,7 @@ static cJSON *delete_marked(struct arena *arena, const cJSON *live, const char *
     cJSON *object = arena_own(arena, json_copy(live), json_free);
     cJSON *metadata = object_meta_of(object);
     int64_t generation = json_int(json_get(metadata, "generation"), 0);
-    bool is_namespace = delete_is_kind(live, "Namespace"), begins = !stored_is_going(live);
+    bool is_namespace = delete_is_kind(live, "Namespace"), begins = !kube_is_deleting(live);
     char now[RFC3339_LEN];
 
     json_remove(metadata, "finalizers");
@@ -90,6 +90,7 @@ static enum delete_outcome delete_try(struct api *api, struct arena *arena,
                                       const char *name, const struct delete_options *options,
                                       cJSON **ret_object, struct error *err)
 {
+    static const char *const FIXED[] = { "default", "kube-system", "kube-public", NULL };
     struct kv_value value;
 
     *ret_object = NULL;
@@ -103,9 +104,7 @@ static enum delete_outcome delete_try(struct api *api, struct arena *arena,
         (options->resource_version &&
          !str_equal(options->resource_version, object_meta_text(*ret_object, "resourceVersion"))))
         return DELETE_PRECONDITION;
-    if (str_equal(resource->storage, "core/namespaces") &&
-        (str_equal(name, "default") || str_equal(name, "kube-system") ||
-         str_equal(name, "kube-public")))
+    if (str_equal(resource->storage, "core/namespaces") && str_is_one_of(name, FIXED))
         return DELETE_FORBIDDEN;
     return delete_write(api, arena, resource, &value, options, ret_object, err);
 }
@@ -167,6 +166,8 @@ static int delete_read_body(struct api_call *call, struct delete_options *ret,
 /* Of the body if there is one, else of the query. */
 static int delete_read_options(struct api_call *call, struct delete_options *ret)
 {
+    static const char *const POLICIES[] = { POLICY_ORPHAN, POLICY_BACKGROUND, POLICY_FOREGROUND,
+                                            NULL };
     struct field_errors *errors = field_errors_create(call->arena);
     const struct query *query = &call->query;
 
@@ -180,8 +181,7 @@ static int delete_read_options(struct api_call *call, struct delete_options *ret
         query_check_dry_run(query->dry_run, errors);
     else if (delete_read_body(call, ret, errors) < 0)
         return -1;
-    if (ret->policy && !str_equal(ret->policy, POLICY_ORPHAN) &&
-        !str_equal(ret->policy, POLICY_BACKGROUND) && !str_equal(ret->policy, POLICY_FOREGROUND))
+    if (ret->policy && !str_is_one_of(ret->policy, POLICIES))
         field_error(errors, FIELD_ERROR_NOT_SUPPORTED, "propagationPolicy", NULL,
                     "must be Orphan, Background or Foreground");
     return call_check_options(call, errors, "DeleteOptions");

@@ -35,7 +35,7 @@ int call_get(struct api_call *call)
         return call_fail_not_found(call, call->route.name);
     if (r == 0)
         r = stored_tree(call->arena, call->resource, &value, 0, &tree, &err);
-    return r < 0 ? call_fail_read(call, &err) : present_object(call, 200, tree);
+    return r < 0 ? call_fail_error(call, &err) : present_object(call, 200, tree);
 }
 
 /* --- which revision --------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static int list_read_chunk(struct list *list)
         return call_fail(call, 410, "Expired",
                          "the version of the list is older than the history: list again");
     if (r < 0)
-        return call_fail_read(call, &err);
+        return call_fail_error(call, &err);
     range->revision = page.revision;
     for (i = 0; i < page.len && !list_is_full(list); i++) {
         if (list_take(list, &page.items[i]) < 0)

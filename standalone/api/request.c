@@ -209,12 +209,10 @@ void query_check_dry_run(const char *value, struct field_errors *errors)
 
 void query_check_write(const struct query *query, enum write_type type, struct field_errors *errors)
 {
-    static const char *const VALIDATIONS[] = { "", "Ignore", "Warn", "Strict" };
+    static const char *const VALIDATIONS[] = { "", "Ignore", "Warn", "Strict", NULL };
     const char *manager = query->field_manager;
-    bool known = false, printable = true;
+    bool printable = true;
 
-    for (size_t i = 0; i < ARRAY_LEN(VALIDATIONS); i++)
-        known = known || str_equal(query->field_validation, VALIDATIONS[i]);
     for (size_t i = 0; manager[i]; i++)
         printable = printable && (unsigned char)manager[i] >= ' ' && manager[i] != 0x7f;
     if (type != WRITE_APPLY && query->force_set)
@@ -228,7 +226,7 @@ void query_check_write(const struct query *query, enum write_type type, struct f
     if (!printable)
         field_error(errors, FIELD_ERROR_INVALID, "fieldManager", NULL,
                     "must not have control characters");
-    if (!known)
+    if (!str_is_one_of(query->field_validation, VALIDATIONS))
         field_error(errors, FIELD_ERROR_NOT_SUPPORTED, "fieldValidation", NULL,
                     "must be Ignore, Warn or Strict");
     query_check_dry_run(query->dry_run, errors);

@@ -5,11 +5,6 @@
 #define AUTHORIZATION "authorization.k8s.io"
 #define AUTHENTICATION "authentication.k8s.io"
 
-static const char *review_text(const cJSON *object, const char *field)
-{
-    return json_get_string(object, field);
-}
-
 /* An action is allowed only if there is something to act on. */
 static bool review_is_served(const struct api_call *call, const char *group, const char *plural)
 {
@@ -29,8 +24,9 @@ static int review_access(struct api_call *call, cJSON *review)
     const struct user *user = call->request->user;
     const cJSON *resource = json_path(review, "spec", "resourceAttributes", NULL);
     const cJSON *path = json_path(review, "spec", "nonResourceAttributes", NULL);
-    const char *verb = review_text(resource ? resource : path, "verb");
-    const char *group = review_text(resource, "group"), *plural = review_text(resource, "resource");
+    const char *verb = json_get_string(resource ? resource : path, "verb");
+    const char *group = json_get_string(resource, "group"),
+               *plural = json_get_string(resource, "resource");
     bool allowed = user->role == ROLE_ADMIN;
 
     if (!resource == !path)

@@ -17,14 +17,9 @@ const char *stored_key(struct arena *arena, const struct resource *resource, con
                         in_namespace ? "/" : "", name ? name : "");
 }
 
-bool stored_is_going(const cJSON *object)
-{
-    return json_path(object, "metadata", "deletionTimestamp", NULL);
-}
-
 bool stored_is_finished(const cJSON *object)
 {
-    return stored_is_going(object) &&
+    return kube_is_deleting(object) &&
            !json_len(json_path(object, "metadata", "finalizers", NULL)) &&
            !json_len(json_path(object, "spec", "finalizers", NULL));
 }

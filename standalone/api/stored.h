@@ -15,8 +15,7 @@
 const char *stored_key(struct arena *arena, const struct resource *resource, const char *ns,
                        const char *name);
 
-/* Its deletion has begun; nothing keeps it any more. */
-bool stored_is_going(const cJSON *object);
+/* Its deletion has begun, and nothing keeps it any more. */
 bool stored_is_finished(const cJSON *object);
 
 /* Writes the object to the key of `at`, which must still have its revision (0: not there), or deletes the key if the

@@ -21,15 +21,6 @@ bool role_parse(const char *name, enum role *ret)
     return false;
 }
 
-static bool is_one_of(const char *const *verbs, const char *verb)
-{
-    for (size_t i = 0; verbs[i]; i++) {
-        if (str_equal(verb, verbs[i]))
-            return true;
-    }
-    return false;
-}
-
 /* Everybody who is known may ask what he may, and who he is. */
 static bool is_review(const char *verb, const char *group, const char *plural)
 {
@@ -43,12 +34,12 @@ static bool is_review(const char *verb, const char *group, const char *plural)
  * something is denied. */
 bool user_may(const struct user *user, const char *verb, const char *group, const char *plural)
 {
-    bool reads = is_one_of(READS, verb);
+    bool reads = str_is_one_of(verb, READS);
 
     if (user->role == ROLE_ADMIN || is_review(verb, group, plural))
         return true;
     if (user->role == ROLE_NONE || str_equal(plural, "*") || str_equal(group, "*") ||
-        (!reads && !is_one_of(WRITES, verb)))
+        (!reads && !str_is_one_of(verb, WRITES)))
         return false;
     if (str_equal(group, "") && str_equal(plural, "secrets"))
         return user->role == ROLE_EDIT;

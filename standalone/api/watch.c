@@ -329,7 +329,7 @@ static int watch_open(struct api_call *call, struct api_watch *watch, bool initi
     if (r == 0)
         r = kv_watch(call->api->kv, prefix, watch->revision, watch_on_notify, watch, &watch->events,
                      &err);
-    return r < 0 && r != -ERROR_GONE ? call_fail_read(call, &err) : 0;
+    return r < 0 && r != -ERROR_GONE ? call_fail_error(call, &err) : 0;
 }
 
 static struct api_watch *watch_make(struct api_call *call)

@@ -200,7 +200,7 @@ static int write_check_namespace(struct write *write)
         r = json_parse_own(call->arena, value.text, value.len, &tree, &err);
     if (r < 0)
         return call_fail_error(call, &err);
-    if (stored_is_going(tree))
+    if (kube_is_deleting(tree))
         return call_fail_terminating(call, object_meta_text(write->object, "name"));
     write->place = (struct kv_guard){ key, value.revision };
     return 0;

@@ -162,7 +162,7 @@ static int import_make(const struct import_object *object, const char **ret_why,
     }
     if (answer.status != 200)
         *ret_why = message_of(object, &answer);
-    else if (json_path(answer.body, "metadata", "deletionTimestamp", NULL))
+    else if (kube_is_deleting(answer.body))
         *ret_why = "one of that name is being deleted";
     else
         r = compare(object, answer.body, ret_why, err);

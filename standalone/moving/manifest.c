@@ -23,43 +23,30 @@ static bool is_kind(const struct kube_kind *kind, const char *group, const char 
     return str_equal(kind->group, group) && str_equal(kind->kind, name);
 }
 
-static const char *text_of(const cJSON *object, const char *field)
-{
-    return json_string(json_path(object, "metadata", field, NULL), "");
-}
-
 /* --- whether it goes along --- */
 
-static bool is_in(const char *text, const char *const *list)
-{
-    for (; *list; list++) {
-        if (str_equal(text, *list))
-            return true;
-    }
-    return false;
-}
-
 /* "default" goes along if it has labels or annotations of a user. */
-static bool is_plain_default(const cJSON *object)
+static bool is_plain_default(const cJSON *metadata)
 {
-    const cJSON *labels = json_path(object, "metadata", "labels", NULL);
-    size_t given = json_len(labels) - (json_get(labels, NAMESPACE_LABEL) ? 1 : 0);
-    const cJSON *annotations = json_path(object, "metadata", "annotations", NULL);
+    const cJSON *labels = json_get(metadata, "labels");
+    const cJSON *annotations = json_get(metadata, "annotations");
 
-    given += json_len(annotations) - (json_get(annotations, LAST_APPLIED) ? 1 : 0);
-    return str_equal(text_of(object, "name"), "default") && !given;
+    return str_equal(json_get_string(metadata, "name"), "default") &&
+           json_len(labels) == (json_get(labels, NAMESPACE_LABEL) ? 1 : 0) &&
+           json_len(annotations) == (json_get(annotations, LAST_APPLIED) ? 1 : 0);
 }
 
 static bool is_of_cluster(const struct kube_kind *kind, const cJSON *object)
 {
     static const char *const SPACES[] = { "kube-system", "kube-public", "kube-node-lease", NULL };
-    const char *name = text_of(object, "name");
+    const cJSON *metadata = json_get(object, "metadata");
+    const char *name = json_get_string(metadata, "name");
 
     if (str_equal(kind->kind, "Lease") || str_equal(kind->kind, "Event"))
         return true;
     if (is_kind(kind, "", "Namespace"))
-        return is_in(name, SPACES) || is_plain_default(object);
-    if (is_in(text_of(object, "namespace"), SPACES))
+        return str_is_one_of(name, SPACES) || is_plain_default(metadata);
+    if (str_is_one_of(json_get_string(metadata, "namespace"), SPACES))
         return true;
     if (is_kind(kind, "", "ConfigMap"))
         return str_equal(name, "kube-root-ca.crt");
@@ -67,15 +54,6 @@ static bool is_of_cluster(const struct kube_kind *kind, const cJSON *object)
         return str_equal(name, "default");
     return is_kind(kind, "", "Secret") &&
            str_equal(json_get_string(object, "type"), "kubernetes.io/service-account-token");
-}
-
-static bool has_controller(const cJSON *object)
-{
-    json_for_each (owner, json_path(object, "metadata", "ownerReferences", NULL)) {
-        if (json_bool(json_get(owner, "controller"), false))
-            return true;
-    }
-    return false;
 }
 
 /* A failure of a Task with retries left is none, and a recurring Task waits for its next run. */
@@ -102,9 +80,9 @@ enum manifest_verdict manifest_judge(const struct kube_kind *kind, const cJSON *
 {
     if (is_of_cluster(kind, object))
         return MANIFEST_OF_CLUSTER;
-    if (json_path(object, "metadata", "deletionTimestamp", NULL))
+    if (kube_is_deleting(object))
         return MANIFEST_DELETED;
-    if (has_controller(object))
+    if (kube_controller_reference(object))
         return MANIFEST_CHILD;
     return is_finished(kind, object) ? MANIFEST_FINISHED : MANIFEST_OPEN;
 }
@@ -112,7 +90,7 @@ enum manifest_verdict manifest_judge(const struct kube_kind *kind, const cJSON *
 bool manifest_loses_owners(const cJSON *object)
 {
     return json_len(json_path(object, "metadata", "ownerReferences", NULL)) &&
-           !has_controller(object);
+           !kube_controller_reference(object);
 }
 
 /* --- what of it --- */
@@ -140,7 +118,7 @@ static void clean_finalizers(cJSON *object)
         const char *name = json_string(item, "");
 
         next = item->next;
-        if (str_has_prefix(name, API_GROUP "/") || is_in(name, OWN))
+        if (str_has_prefix(name, API_GROUP "/") || str_is_one_of(name, OWN))
             json_free(cJSON_DetachItemViaPointer(finalizers, item));
     }
     remove_if_empty(object, "finalizers");

@@ -19,9 +19,11 @@ const char *data_dir_path(struct arena *arena, const char *directory, const char
     return arena_printf(arena, "%s/%s", directory, name);
 }
 
-int data_dir_read(struct arena *arena, const char *path, const char **ret, struct error *err)
+int data_dir_read(struct arena *arena, const char *directory, const char *name, const char **ret,
+                  struct error *err)
 {
-    return file_read_text(arena, path, DATA_DIR_MAX_FILE, NULL, ret, err);
+    return file_read_text(arena, data_dir_path(arena, directory, name), DATA_DIR_MAX_FILE, NULL,
+                          ret, err);
 }
 
 int data_dir_make(struct arena *arena, const char *path, struct error *err)

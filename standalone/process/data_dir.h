@@ -31,7 +31,7 @@
 const char *data_dir_path(struct arena *arena, const char *directory, const char *name);
 
 /* ERROR_NOT_FOUND: there is no such file. One with a NUL is ERROR_INVALID: texts would end there. */
-int data_dir_read(struct arena *arena, const char *path, const char **ret,
+int data_dir_read(struct arena *arena, const char *directory, const char *name, const char **ret,
                   struct error *err) MUST_CHECK;
 /* Makes it and its parents, for the owner alone. */
 int data_dir_make(struct arena *arena, const char *path, struct error *err) MUST_CHECK;

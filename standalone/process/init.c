@@ -103,7 +103,7 @@ static int read_users(struct arena *arena, const struct standalone_settings *set
     const char *path = data_dir_path(arena, settings->data_dir, DATA_DIR_USERS);
     struct users *users;
 
-    int r = data_dir_read(arena, path, ret, err);
+    int r = data_dir_read(arena, settings->data_dir, DATA_DIR_USERS, ret, err);
     if (r < 0 && r != -ERROR_NOT_FOUND)
         return r;
     if (r < 0 || str_is_empty(*ret)) {
@@ -127,8 +127,7 @@ static int make_kubeconfig(struct arena *arena, const struct standalone_settings
                            const char *user, const char *token, const char **ret, struct error *err)
 {
     const char *ca = NULL, *url = NULL;
-    int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, DATA_DIR_CA "/ca.crt"),
-                          &ca, err);
+    int r = data_dir_read(arena, settings->data_dir, DATA_DIR_CA "/ca.crt", &ca, err);
     if (r == 0 && str_is_empty(settings->address))
         r = read_server(arena, settings, &url, err);
     else if (r == 0)

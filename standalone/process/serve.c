@@ -46,18 +46,6 @@ static void world_release(struct world *world)
 }
 DEFINE_CLEANUP_OF(struct world, world_release)
 
-static int read_in(struct arena *arena, const struct standalone_settings *settings,
-                   const char *name, const char **ret, struct error *err)
-{
-    int r = data_dir_read(arena, data_dir_path(arena, settings->data_dir, name), ret, err);
-
-    if (r == -ERROR_NOT_FOUND)
-        return error_set(err, ERROR_INVALID,
-                         "'%s' has no %s: run 'propeller-standalone init --data-dir %s' first",
-                         settings->data_dir, name, settings->data_dir);
-    return r;
-}
-
 /* Every server has it. */
 static int make_default_namespace(struct api *api, struct error *err)
 {
@@ -123,9 +111,10 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
 
     int r = init_keep_certificates(arena, settings, false, err);
     if (r == 0)
-        r = read_in(arena, settings, DATA_DIR_TLS "/tls.crt", &server.cert_pem, err);
+        r = data_dir_read(arena, settings->data_dir, DATA_DIR_TLS "/tls.crt", &server.cert_pem,
+                          err);
     if (r == 0)
-        r = read_in(arena, settings, DATA_DIR_TLS "/tls.key", &server.key_pem, err);
+        r = data_dir_read(arena, settings->data_dir, DATA_DIR_TLS "/tls.key", &server.key_pem, err);
     if (r < 0)
         return r;
     world->api = api_create(&options);

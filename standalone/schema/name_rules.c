@@ -1,11 +1,8 @@
 #include "standalone/schema/name_rules.h"
 
-#include <stdio.h>
-
 #include "common/base/str.h"
 
 #define MAX_SUBDOMAIN 253
-#define MAX_LABEL 63
 #define NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
 #define SUBDOMAIN_WORDS                                                                            \
@@ -24,15 +21,6 @@ void invalid_text(struct field_errors *errors, const char *path, const char *val
     json_free(shown);
 }
 
-/* With a letter or a digit at both ends. */
-static bool is_name(const char *text)
-{
-    size_t len = strlen(text);
-
-    return len && len <= MAX_LABEL && strspn(text, NAME) == len && !strchr("-_.", text[0]) &&
-           !strchr("-_.", text[len - 1]);
-}
-
 void check_dns_subdomain(struct field_errors *errors, const char *path, const char *value)
 {
     if (!str_is_dns_subdomain(value))
@@ -49,19 +37,14 @@ void check_dns_label(struct field_errors *errors, const char *path, const char *
 
 void check_qualified_name(struct field_errors *errors, const char *path, const char *value)
 {
-    const char *slash = strchr(value, '/');
-    char prefix[MAX_SUBDOMAIN + 2]; /* one that is longer is too long also where it is cut */
-
-    (void)snprintf(prefix, sizeof(prefix), "%.*s", slash ? (int)(slash - value) : 0, value);
-    if (slash && !str_is_dns_subdomain(prefix))
-        invalid_text(errors, path, value, "prefix part " SUBDOMAIN_WORDS);
-    else if (!is_name(slash ? slash + 1 : value))
-        invalid_text(errors, path, value, "name part " NAME_WORDS);
+    if (!str_is_label_key(value))
+        invalid_text(errors, path, value,
+                     NAME_WORDS ", perhaps behind '/' and a prefix, which " SUBDOMAIN_WORDS);
 }
 
 void check_label_value(struct field_errors *errors, const char *path, const char *value)
 {
-    if (*value && !is_name(value))
+    if (!str_is_label_value(value))
         invalid_text(errors, path, value, NAME_WORDS);
 }
 

@@ -5,7 +5,7 @@
 
 void seats_init(struct seats *seats)
 {
-    seats->first = seats->last = NULL;
+    TAILQ_INIT(&seats->all);
     seats->is_closed = false;
     (void)pthread_mutex_init(&seats->lock, NULL);
 }
@@ -14,12 +14,8 @@ void seats_close(struct seats *seats)
 {
     (void)pthread_mutex_lock(&seats->lock);
     seats->is_closed = true;
-    for (struct seat *seat = seats->first; seat; seat = seat->next) {
-        if (seat->state != SEAT_WAITS)
-            continue;
-        seat->state = SEAT_NONE;
+    for (struct seat *seat = TAILQ_FIRST(&seats->all); seat; seat = TAILQ_NEXT(seat, in_all))
         (void)pthread_cond_signal(&seat->changed);
-    }
     (void)pthread_mutex_unlock(&seats->lock);
 }
 
@@ -29,29 +25,6 @@ void seats_release(struct seats *seats)
 }
 
 /* --- with the lock ----------------------------------------------------------------------------- */
-
-static void seats_append(struct seats *seats, struct seat *seat)
-{
-    seat->next = NULL;
-    seat->previous = seats->last;
-    if (seats->last)
-        seats->last->next = seat;
-    else
-        seats->first = seat;
-    seats->last = seat;
-}
-
-static void seats_remove(struct seats *seats, struct seat *seat)
-{
-    if (seat->previous)
-        seat->previous->next = seat->next;
-    else
-        seats->first = seat->next;
-    if (seat->next)
-        seat->next->previous = seat->previous;
-    else
-        seats->last = seat->previous;
-}
 
 /* Counts of all users together, and of one user. */
 struct seat_counts {
@@ -64,7 +37,8 @@ static struct seat_counts seats_count(const struct seats *seats, const char *who
 {
     struct seat_counts ret = { 0 };
 
-    for (const struct seat *seat = seats->first; seat; seat = seat->next) {
+    for (const struct seat *seat = TAILQ_FIRST(&seats->all); seat;
+         seat = TAILQ_NEXT(seat, in_all)) {
         bool is_own = str_equal(seat->who, who), is_long = seat->use == SEAT_LONG;
         bool works = seat->state == SEAT_WORKS;
         bool has = is_own && (works || seat->state == SEAT_UNREAD);
@@ -87,7 +61,7 @@ static struct seat *seats_choose_next(const struct seats *seats)
     unsigned fewest = SEATS_EACH;
     struct seat *next = NULL;
 
-    for (struct seat *seat = seats->first; seat; seat = seat->next) {
+    for (struct seat *seat = TAILQ_FIRST(&seats->all); seat; seat = TAILQ_NEXT(seat, in_all)) {
         if (seat->state != SEAT_WAITS)
             continue;
 
@@ -131,7 +105,7 @@ static void seat_end(void *data)
     struct seats *seats = seat->seats;
 
     (void)pthread_mutex_lock(&seats->lock);
-    seats_remove(seats, seat);
+    TAILQ_REMOVE(&seats->all, seat, in_all);
     seats_give_out(seats);
     (void)pthread_mutex_unlock(&seats->lock);
     (void)pthread_cond_destroy(&seat->changed);
@@ -142,17 +116,17 @@ struct seat *seat_join(struct seats *seats, struct arena *arena, uint64_t reques
 {
     (void)pthread_mutex_lock(&seats->lock);
 
-    struct seat *seat = seats->first;
+    struct seat *seat = TAILQ_FIRST(&seats->all);
 
     while (seat && seat->request_id != request_id)
-        seat = seat->next;
+        seat = TAILQ_NEXT(seat, in_all);
     if (!seat && seats_count(seats, who).requests < seats->max_requests) {
         seat = arena_own(arena, arena_new(arena, struct seat), seat_end);
         *seat = (struct seat){ .seats = seats,
                                .request_id = request_id,
                                .who = arena_strdup(arena, who) };
         cond_init(&seat->changed);
-        seats_append(seats, seat);
+        TAILQ_INSERT_TAIL(&seats->all, seat, in_all);
     }
     (void)pthread_mutex_unlock(&seats->lock);
     return seat;
@@ -165,20 +139,20 @@ bool seat_take(struct seat *seat, enum seat_use use)
     if (!seat)
         return true;
     (void)pthread_mutex_lock(&seats->lock);
-    seats_remove(seats, seat); /* its turn is that of now */
-    seats_append(seats, seat);
+    TAILQ_REMOVE(&seats->all, seat, in_all); /* its turn is that of now */
+    TAILQ_INSERT_TAIL(&seats->all, seat, in_all);
     seat->use = use;
     seat->state = SEAT_WAITS;
     seats_give_out(seats);
-
-    if (seat->state == SEAT_WAITS &&
-        (seats->is_closed || seats_count(seats, seat->who).waits > SEATS_QUEUE))
+    if (seats_count(seats, seat->who).waits > SEATS_QUEUE)
         seat->state = SEAT_NONE;
-    while (seat->state == SEAT_WAITS)
+    while (seat->state == SEAT_WAITS && !seats->is_closed)
         (void)pthread_cond_wait(&seat->changed, &seats->lock);
 
     bool works = seat->state == SEAT_WORKS;
 
+    if (!works)
+        seat->state = SEAT_NONE;
     (void)pthread_mutex_unlock(&seats->lock);
     return works;
 }

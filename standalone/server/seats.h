@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <sys/queue.h>
+
 #include "common/base/arena.h"
 
 #define SEATS 8
@@ -26,10 +28,11 @@
  *     that at most, so that one may be larger. An answer that is owed, because something has
  *     changed, is always sent and counts.
  */
+TAILQ_HEAD(seat_list, seat);
 struct seats {
     size_t max_requests, max_watches, max_answers, small_answer; /* set before seats_init */
     pthread_mutex_t lock;
-    struct seat *first, *last;
+    struct seat_list all; /* in the order of coming */
     bool is_closed;
 };
 
@@ -51,7 +54,7 @@ enum seat_state {
  * whose user is not known: nothing limits it. */
 struct seat {
     struct seats *seats;
-    struct seat *next, *previous;
+    TAILQ_ENTRY(seat) in_all;
     uint64_t request_id;
     const char *who;
     enum seat_use use;

@@ -61,8 +61,7 @@ static const char *text_of(const char *name)
     struct error err = { 0 };
     const char *text;
 
-    ck_assert_msg(data_dir_read(arena, data_dir_path(arena, dir, name), &text, &err) == 0, "%s",
-                  err.message);
+    ck_assert_msg(data_dir_read(arena, dir, name, &text, &err) == 0, "%s", err.message);
     return text;
 }
 
@@ -97,8 +96,7 @@ TEST(a_file_with_a_nul_is_damaged)
 
     ck_assert_int_eq(write(fd, TEXT, sizeof(TEXT) - 1), sizeof(TEXT) - 1);
     close(fd);
-    ck_assert_int_eq(data_dir_read(arena, data_dir_path(arena, dir, "file"), &text, &err),
-                     -ERROR_INVALID);
+    ck_assert_int_eq(data_dir_read(arena, dir, "file", &text, &err), -ERROR_INVALID);
     ck_assert_str_eq(err.message, message("'%s/file': line 2 holds a NUL: it is damaged, restore "
                                           "it from a copy"));
 }

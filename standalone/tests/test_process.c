@@ -83,7 +83,7 @@ static const char *text_of(const char *name)
     struct error err = { 0 };
     const char *text;
 
-    return data_dir_read(init_arena, init_path_of(name), &text, &err) == 0 ? text : "";
+    return data_dir_read(init_arena, init_settings.data_dir, name, &text, &err) == 0 ? text : "";
 }
 
 static void setup(void)
