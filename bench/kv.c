@@ -238,9 +238,9 @@ static int measure_fanout(const char *path, size_t watches)
         (void)pthread_mutex_init(&followers[i].lock, NULL);
         (void)pthread_cond_init(&followers[i].told, NULL);
         ctx[i] = &followers[i];
-        if (kv_watch(kv, "/registry/", kv_revision(kv), tell, ctx[i], &followers[i].watch, &err) <
-            0)
+        if (kv_watch(kv, "/registry/", kv_revision(kv), &followers[i].watch, &err) < 0)
             die("watch", &err);
+        kv_watch_set_notify(followers[i].watch, tell, ctx[i]);
     }
     start_all(threads, watches, follow, ctx);
     int64_t begin = now_ms();

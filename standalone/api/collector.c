@@ -270,10 +270,11 @@ static void collector_take_events(struct collector *collector)
         collector_forget(collector);
         r = collector_walk(collector, ALL, 0, collector_see_first, &revision, &err);
         if (r == 0)
-            r = kv_watch(collector->api->kv, ALL, revision, collector_on_notify, collector,
-                         &collector->watch, &err);
-        if (r == 0)
+            r = kv_watch(collector->api->kv, ALL, revision, &collector->watch, &err);
+        if (r == 0) {
+            kv_watch_set_notify(collector->watch, collector_on_notify, collector);
             r = collector_drain(collector, &err);
+        }
     }
     collector->is_behind = r < 0;
     if (r < 0)

@@ -1,6 +1,5 @@
 /* watch: the store's events as a stream of lines (KEP-956 bookmarks, KEP-3157 initial events). */
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,11 +35,6 @@ static struct metric WATCHES = {
     .labels = { "verb", "resource" },
 };
 
-struct watch_notify {
-    void (*function)(void *ctx);
-    void *ctx;
-};
-
 /*
  *   STARTING --all initial events told--> RUNNING --time over, or ERROR--> ENDED
  *
@@ -65,26 +59,15 @@ struct api_watch {
     uint64_t revision; /* everything up to it was told */
     int64_t next_bookmark_ms, end_ms;
     struct buf line; /* the one that is made; empty between two calls */
-    struct watch_notify *_Atomic notify;
     bool is_counted; /* in the gauge */
 };
 
-static void watch_on_notify(void *ctx)
-{
-    struct api_watch *watch = ctx;
-    const struct watch_notify *notify = atomic_load(&watch->notify);
-
-    if (notify)
-        notify->function(notify->ctx);
-}
-
 void api_watch_set_notify(struct api_watch *watch, void (*notify)(void *ctx), void *ctx)
 {
-    struct watch_notify *set = arena_new(watch->arena, struct watch_notify);
-
-    *set = (struct watch_notify){ notify, ctx };
-    atomic_store(&watch->notify, set);
-    notify(ctx); /* what came before */
+    if (watch->events)
+        kv_watch_set_notify(watch->events, notify, ctx);
+    else
+        notify(ctx);
 }
 
 void api_watch_close(struct api_watch *watch)
@@ -97,7 +80,6 @@ void api_watch_close(struct api_watch *watch)
     arena_destroy(watch->page_arena);
     arena_destroy(watch->arena);
     buf_release(&watch->line);
-    free((void *)(uintptr_t)watch->initial.after);
     free(watch);
 }
 
@@ -182,8 +164,7 @@ static int watch_read_page(struct api_watch *watch, struct error *err)
         arena_destroy(arena);
         return r;
     }
-    free((void *)(uintptr_t)range->after);
-    range->after = page.len ? xstrdup(page.items[page.len - 1].key) : NULL;
+    range->after = page.len ? arena_strdup(watch->arena, page.items[page.len - 1].key) : NULL;
     range->revision = page.revision;
     arena_destroy(watch->page_arena);
     watch->page_arena = arena;
@@ -327,8 +308,7 @@ static int watch_open(struct api_call *call, struct api_watch *watch, bool initi
         watch->state = WATCH_STARTING;
     }
     if (r == 0)
-        r = kv_watch(call->api->kv, prefix, watch->revision, watch_on_notify, watch, &watch->events,
-                     &err);
+        r = kv_watch(call->api->kv, prefix, watch->revision, &watch->events, &err);
     return r < 0 && r != -ERROR_GONE ? call_fail_error(call, &err) : 0;
 }
 

@@ -70,7 +70,8 @@ struct kv_value { /* in the caller's arena */
     const char *key;
     const char *text; /* NUL behind it; NULL: deleted */
     size_t len;
-    uint64_t revision; /* of the write that made it so */
+    uint64_t revision;  /* of the write that made it so */
+    int64_t written_ms; /* by the wall clock */
 };
 
 /* revision 0 is the newest one. ERROR_NOT_FOUND; ERROR_GONE: compacted; ERROR_TIMEOUT: the revision is
@@ -133,12 +134,12 @@ struct kv_event {
  * must not block and not call back into the store. */
 typedef void kv_notify_fn(void *ctx);
 
-/*
- * Events after after_revision of keys with the prefix; one thread at a time uses a watch. notify may
- * be NULL. ERROR_GONE: that is compacted. A revision that is not there yet is waited for.
- */
-int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, kv_notify_fn *notify,
-             void *ctx, struct kv_watch **ret, struct error *err) MUST_CHECK;
+/* Events after after_revision of keys with the prefix; one thread at a time uses a watch. ERROR_GONE: that is compacted.
+ * A revision that is not there yet is waited for. */
+int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, struct kv_watch **ret,
+             struct error *err) MUST_CHECK;
+/* Once for a watch. Calls notify at once, for events before it. */
+void kv_watch_set_notify(struct kv_watch *watch, kv_notify_fn *notify, void *ctx);
 /* 1: an event; 0: none now; -ERROR_GONE: it fell behind the history, list again. Other errors may be tried again. */
 int kv_watch_next(struct kv_watch *watch, struct arena *arena, struct kv_event *ret,
                   struct error *err) MUST_CHECK;

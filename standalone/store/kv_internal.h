@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <sys/queue.h>
+
 #include "standalone/store/kv.h"
 #include "standalone/store/kv_sql.h"
 
@@ -74,11 +76,13 @@ int kv_find_newest(struct kv_connection *connection, const char *key, uint64_t r
 
 /* --- who waits for events: a leaf lock --- */
 
+LIST_HEAD(kv_watch_list, kv_watch);
+
 struct kv_watches {
     pthread_mutex_t lock;
     pthread_cond_t told;
     uint64_t head; /* the newest revision */
-    struct kv_watch *first;
+    struct kv_watch_list all;
 };
 
 void kv_watches_init(struct kv_watches *watches, uint64_t head);
@@ -90,13 +94,12 @@ void kv_watches_notify(struct kv_watches *watches);
 
 /* --- what waits to be written --- */
 
-struct kv_write;
+STAILQ_HEAD(kv_writes, kv_write);
 
 struct kv_queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct kv_write *first;
-    struct kv_write *last;
+    struct kv_writes writes;
     bool stopping;
 };
 

@@ -92,7 +92,7 @@ int kv_refuse_damaged(const char *path, int r, struct error *err)
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     char inner[sizeof(err->message)];
 
-    if (r >= 0 || !err || err->code != ERROR_INTERNAL)
+    if (r != -ERROR_INTERNAL)
         return r;
     (void)snprintf(inner, sizeof(inner), "%s", err->message);
     const char *log = arena_printf(arena, "%s-wal", path);
@@ -157,6 +157,21 @@ static int read_state(struct kv *kv, struct error *err)
     return r;
 }
 
+/* A row that was replaced or deleted goes as soon as it is compacted. */
+static int ready_writer(struct kv *kv, struct kv_connection *writer, struct error *err)
+{
+    (void)sqlite3_wal_hook(writer->db, kv_log_note, &kv->log);
+    return kv_execute(writer,
+                      "CREATE TEMP TRIGGER forget AFTER UPDATE ON main.state BEGIN"
+                      " DELETE FROM history WHERE revision IN"
+                      " (SELECT previous FROM history"
+                      " WHERE revision > OLD.compacted AND revision <= NEW.compacted UNION ALL"
+                      " SELECT revision FROM history"
+                      " WHERE revision > OLD.compacted AND revision <= NEW.compacted AND deleted);"
+                      "END",
+                      err);
+}
+
 int kv_renew_writer(struct kv *kv, struct error *err)
 {
     struct kv_connection fresh = { 0 };
@@ -165,13 +180,13 @@ int kv_renew_writer(struct kv *kv, struct error *err)
     if (kv->writer.generation == generation)
         return 0;
     int r = kv_connect(kv->path, kv->vfs, false, &fresh, err);
-    if (r < 0)
-        return r;
+    if (r == 0)
+        r = ready_writer(kv, &fresh, err);
     fresh.generation = generation;
-    kv_disconnect(&kv->writer);
-    kv->writer = fresh;
-    (void)sqlite3_wal_hook(kv->writer.db, kv_log_note, &kv->log);
-    return 0;
+    kv_disconnect(r == 0 ? &kv->writer : &fresh);
+    if (r == 0)
+        kv->writer = fresh;
+    return r;
 }
 
 static int open_writer(struct kv *kv, struct error *err)
@@ -196,11 +211,10 @@ static int open_writer(struct kv *kv, struct error *err)
         r = read_state(kv, err);
     if (r == 0)
         r = kv_mark_check(kv, err);
-    if (r < 0)
-        return r;
-    (void)sqlite3_wal_hook(kv->writer.db, kv_log_note, &kv->log);
+    if (r == 0)
+        r = ready_writer(kv, &kv->writer, err);
     kv->log.try_frames = 0; /* what was left in the log goes into the file with the first write */
-    return 0;
+    return r;
 }
 
 /* --- all of it --- */
@@ -220,6 +234,7 @@ static struct kv *create(const struct kv_options *options)
     };
     (void)pthread_mutex_init(&kv->queue.lock, NULL);
     (void)pthread_cond_init(&kv->queue.changed, NULL);
+    STAILQ_INIT(&kv->queue.writes);
     kv_pool_init(&kv->pool);
     kv_health_init(&kv->health, options->look_ms);
     return kv;
@@ -228,10 +243,7 @@ static struct kv *create(const struct kv_options *options)
 int kv_open(const struct kv_options *options, struct kv **ret, struct error *err)
 {
     CLEANUP(kv_closep) struct kv *kv = create(options);
-    struct error own;
 
-    if (!err)
-        err = &own;
     int r = kv_mark_open(kv, err);
     if (r == 0)
         r = make_file(kv, err);

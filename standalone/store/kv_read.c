@@ -201,6 +201,7 @@ int kv_value_read(struct kv_connection *connection, struct arena *arena, uint64_
         .text = row.deleted ? NULL : arena_strndup(arena, row.text, row.len),
         .len = row.len,
         .revision = row.revision,
+        .written_ms = row.written_ms,
     };
     return 0;
 }
@@ -226,10 +227,7 @@ int kv_get(struct kv *kv, struct arena *arena, const char *key, uint64_t revisio
            struct kv_value *ret, struct error *err)
 {
     struct kv_snapshot snapshot;
-    struct error own;
 
-    if (!err)
-        err = &own;
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;
@@ -277,8 +275,6 @@ static int list_keys(struct kv_connection *connection, struct arena *arena,
     bounds_bind(keys, bounds);
     (void)kv_bind_number(keys, 4, page->revision);
     while ((r = kv_step(connection, keys, "list", err)) > 0) {
-        if (sqlite3_column_int(keys, 1))
-            continue;
         if ((range->limit && page->len == range->limit) ||
             (range->max_bytes && bytes >= range->max_bytes))
             return 1;
@@ -325,10 +321,7 @@ int kv_list(struct kv *kv, struct arena *arena, const struct kv_range *range, st
             struct error *err)
 {
     struct kv_snapshot snapshot;
-    struct error own;
 
-    if (!err)
-        err = &own;
     int r = kv_snapshot_begin(kv, &snapshot, err);
     if (r < 0)
         return r;

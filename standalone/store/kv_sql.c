@@ -9,7 +9,13 @@
  * Newest revisions come from the index alone, in the order of keys; a text is read only for what is
  * returned. INDEXED BY makes a plan that scans the table an error.
  */
-#define ROW "SELECT revision, key, created, previous, deleted, checksum, text FROM history"
+#define KEYS                                                                                       \
+    "SELECT MAX(revision), deleted FROM history INDEXED BY newest"                                 \
+    " WHERE key >= ?1 AND key < ?2 AND +key <> ?3 AND revision <= ?4"                              \
+    " GROUP BY key HAVING NOT deleted"
+#define ROW                                                                                        \
+    "SELECT revision, key, created, previous, deleted, checksum, text, written_ms"                 \
+    " FROM history"
 static const char *const SQL[KV_STATEMENTS] = {
     [KV_BEGIN_READ] = "BEGIN",
     [KV_BEGIN_WRITE] = "BEGIN IMMEDIATE",
@@ -26,27 +32,20 @@ static const char *const SQL[KV_STATEMENTS] = {
     [KV_NEWEST] = "SELECT revision, deleted FROM history INDEXED BY newest"
                   " WHERE key = ?1 AND revision <= ?2 ORDER BY revision DESC LIMIT 1",
     [KV_ROW] = ROW " WHERE revision = ?1",
-    [KV_KEYS] = "SELECT MAX(revision), deleted FROM history INDEXED BY newest"
-                " WHERE key >= ?1 AND key < ?2 AND +key <> ?3 AND revision <= ?4"
-                " GROUP BY key ORDER BY key",
-    [KV_COUNT] =
-        "SELECT COUNT(*) FROM (SELECT MAX(revision), deleted FROM history INDEXED BY newest"
-        " WHERE key >= ?1 AND key < ?2 AND +key <> ?3 AND revision <= ?4"
-        " GROUP BY key) WHERE NOT deleted",
+    [KV_KEYS] = KEYS " ORDER BY key",
+    [KV_COUNT] = "SELECT COUNT(*) FROM (" KEYS ")",
     [KV_LATER] = "SELECT revision, previous, key FROM history"
                  " WHERE revision > ?1 ORDER BY revision LIMIT ?2",
-    [KV_DUE] = "SELECT MAX(revision), weight FROM"
-               " (SELECT revision, weight FROM history"
-               " WHERE revision > ?1 AND revision < ?3 ORDER BY revision LIMIT ?2)"
-               " WHERE revision <= ?4 OR weight <= ?5",
     [KV_INSERT] =
         "INSERT INTO history (revision, key, created, previous, deleted, written_ms, weight,"
         " checksum, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    [KV_FORGET] =
-        "DELETE FROM history WHERE revision IN"
-        " (SELECT previous FROM history WHERE revision > ?1 AND revision <= ?2 UNION ALL"
-        " SELECT revision FROM history WHERE revision > ?1 AND revision <= ?2 AND deleted)",
-    [KV_COMPACTED] = "UPDATE state SET compacted = ?1, compacted_weight = ?2",
+    [KV_COMPACT] = "UPDATE state SET compacted = due.revision, compacted_weight = due.weight FROM"
+                   " (SELECT MAX(revision) AS revision, weight FROM"
+                   " (SELECT revision, weight FROM history"
+                   " WHERE revision > (SELECT compacted FROM state) AND revision < ?1"
+                   " ORDER BY revision LIMIT ?2)"
+                   " WHERE revision <= ?3 OR weight <= ?4) AS due"
+                   " WHERE due.revision IS NOT NULL RETURNING compacted, compacted_weight",
 };
 
 #define READER_CACHE_KIB 512
@@ -229,6 +228,7 @@ int kv_row_read(const struct kv_connection *connection, sqlite3_stmt *statement,
         .key_len = (size_t)sqlite3_column_bytes(statement, 1),
         .text = (const char *)sqlite3_column_text(statement, 6),
         .len = (size_t)sqlite3_column_bytes(statement, 6),
+        .written_ms = sqlite3_column_int64(statement, 7),
     };
     int64_t checksum = sqlite3_column_int64(statement, 5);
 

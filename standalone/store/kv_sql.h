@@ -28,10 +28,8 @@ enum kv_statement {
     KV_KEYS,
     KV_COUNT,
     KV_LATER,
-    KV_DUE,
     KV_INSERT,
-    KV_FORGET,
-    KV_COMPACTED,
+    KV_COMPACT,
     KV_STATEMENTS,
 };
 
@@ -85,6 +83,7 @@ struct kv_row {
     size_t key_len;
     const char *text;
     size_t len;
+    int64_t written_ms; /* not of the checksum */
 };
 
 int64_t kv_checksum(const struct kv_row *row);

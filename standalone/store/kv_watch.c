@@ -11,10 +11,10 @@
 struct kv_watch {
     struct kv *kv;
     char *prefix;
-    kv_notify_fn *notify;
-    void *ctx;
     /* of the lock of all watches */
-    struct kv_watch *next;
+    kv_notify_fn *notify; /* set once */
+    void *ctx;
+    LIST_ENTRY(kv_watch) in_all;
     uint64_t cursor; /* everything up to here was taken */
     bool waits;      /* has taken everything, and is told of more */
     bool to_tell;    /* the last publish has something for it */
@@ -25,6 +25,7 @@ void kv_watches_init(struct kv_watches *watches, uint64_t head)
 {
     (void)pthread_mutex_init(&watches->lock, NULL);
     (void)pthread_cond_init(&watches->told, NULL);
+    LIST_INIT(&watches->all);
     watches->head = head;
 }
 
@@ -39,7 +40,8 @@ void kv_watches_release(struct kv_watches *watches)
 void kv_watches_publish(struct kv_watches *watches, uint64_t revision, const char *key)
 {
     (void)pthread_mutex_lock(&watches->lock);
-    for (struct kv_watch *watch = watches->first; watch; watch = watch->next) {
+    for (struct kv_watch *watch = LIST_FIRST(&watches->all); watch;
+         watch = LIST_NEXT(watch, in_all)) {
         /* One that has taken everything stays so while others write, and is not behind the history
          * when its first event comes. */
         if (!watch->waits || watch->cursor >= revision)
@@ -59,14 +61,16 @@ void kv_watches_publish(struct kv_watches *watches, uint64_t revision, const cha
 void kv_watches_notify(struct kv_watches *watches)
 {
     (void)pthread_mutex_lock(&watches->lock);
-    for (struct kv_watch *watch = watches->first; watch; watch = watch->next) {
+    for (struct kv_watch *watch = LIST_FIRST(&watches->all); watch;
+         watch = LIST_NEXT(watch, in_all)) {
         if (!watch->to_tell)
             continue;
         watch->to_tell = false;
         watch->telling = true;
+        kv_notify_fn *notify = watch->notify;
         (void)pthread_mutex_unlock(&watches->lock);
-        if (watch->notify)
-            watch->notify(watch->ctx);
+        if (notify)
+            notify(watch->ctx);
         (void)pthread_mutex_lock(&watches->lock);
         watch->telling = false;
         (void)pthread_cond_broadcast(&watches->told);
@@ -89,8 +93,8 @@ uint64_t kv_compacted(struct kv *kv)
 
 /* --- watches --- */
 
-int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, kv_notify_fn *notify,
-             void *ctx, struct kv_watch **ret, struct error *err)
+int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, struct kv_watch **ret,
+             struct error *err)
 {
     uint64_t compacted = kv_compacted(kv);
 
@@ -99,15 +103,21 @@ int kv_watch(struct kv *kv, const char *prefix, uint64_t after_revision, kv_noti
     struct kv_watch *watch = xcalloc(1, sizeof(*watch));
     watch->kv = kv;
     watch->prefix = xstrdup(prefix);
-    watch->notify = notify;
-    watch->ctx = ctx;
     watch->cursor = after_revision;
     (void)pthread_mutex_lock(&kv->watches.lock);
-    watch->next = kv->watches.first;
-    kv->watches.first = watch;
+    LIST_INSERT_HEAD(&kv->watches.all, watch, in_all);
     (void)pthread_mutex_unlock(&kv->watches.lock);
     *ret = watch;
     return 0;
+}
+
+void kv_watch_set_notify(struct kv_watch *watch, kv_notify_fn *notify, void *ctx)
+{
+    (void)pthread_mutex_lock(&watch->kv->watches.lock);
+    watch->notify = notify;
+    watch->ctx = ctx;
+    (void)pthread_mutex_unlock(&watch->kv->watches.lock);
+    notify(ctx);
 }
 
 void kv_watch_close(struct kv_watch *watch)
@@ -115,13 +125,10 @@ void kv_watch_close(struct kv_watch *watch)
     if (!watch)
         return;
     struct kv_watches *watches = &watch->kv->watches;
-    struct kv_watch **link = &watches->first;
     (void)pthread_mutex_lock(&watches->lock);
     while (watch->telling)
         (void)pthread_cond_wait(&watches->told, &watches->lock);
-    while (*link != watch)
-        link = &(*link)->next;
-    *link = watch->next;
+    LIST_REMOVE(watch, in_all);
     (void)pthread_mutex_unlock(&watches->lock);
     free(watch->prefix);
     free(watch);

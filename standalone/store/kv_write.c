@@ -38,7 +38,7 @@ struct kv_write { /* of who waits for it */
     int r;
     uint64_t revision; /* of the write, when r is 0 */
     struct error err;  /* if r is not 0 */
-    struct kv_write *next;
+    STAILQ_ENTRY(kv_write) in_queue;
     bool done;
     pthread_cond_t changed; /* done */
 };
@@ -71,11 +71,7 @@ static void submit(struct kv *kv, struct kv_write *write)
     (void)pthread_cond_init(&write->changed, NULL);
     (void)pthread_mutex_lock(&queue->lock);
     assert(!queue->stopping);
-    if (queue->last)
-        queue->last->next = write;
-    else
-        queue->first = write;
-    queue->last = write;
+    STAILQ_INSERT_TAIL(&queue->writes, write, in_queue);
     (void)pthread_cond_signal(&queue->changed);
     while (!write->done)
         (void)pthread_cond_wait(&write->changed, &queue->lock);
@@ -209,14 +205,15 @@ static int apply(struct kv *kv, struct kv_write *write, struct kv_point *head, s
     return 0;
 }
 
-static int apply_all(struct kv *kv, struct kv_write *first, struct kv_point *head,
+static int apply_all(struct kv *kv, const struct kv_writes *writes, struct kv_point *head,
                      struct error *err)
 {
     int r = kv_renew_writer(kv, err);
 
     if (r == 0)
         r = kv_run(&kv->writer, KV_BEGIN_WRITE, err);
-    for (struct kv_write *write = first; r == 0 && write; write = write->next)
+    for (struct kv_write *write = STAILQ_FIRST(writes); r == 0 && write;
+         write = STAILQ_NEXT(write, in_queue))
         r = apply(kv, write, head, err);
     if (r < 0)
         return r;
@@ -228,10 +225,11 @@ static int apply_all(struct kv *kv, struct kv_write *first, struct kv_point *hea
 }
 
 /* Nothing of it is there. */
-static void give_up(struct kv *kv, struct kv_write *first, const struct error *why)
+static void give_up(struct kv *kv, const struct kv_writes *writes, const struct error *why)
 {
     (void)kv_roll_back(&kv->writer);
-    for (struct kv_write *write = first; write; write = write->next) {
+    for (struct kv_write *write = STAILQ_FIRST(writes); write;
+         write = STAILQ_NEXT(write, in_queue)) {
         write->r = -(int)why->code;
         write->err = *why;
     }
@@ -240,24 +238,25 @@ static void give_up(struct kv *kv, struct kv_write *first, const struct error *w
     kv->log.try_frames = 0; /* what is moved into the file makes room in the log */
 }
 
-static void write_group(struct kv *kv, struct kv_write *first)
+static void write_group(struct kv *kv, struct kv_writes *writes)
 {
     struct kv_point head = kv->history.head;
     struct error err = { 0 };
+    struct kv_write *write;
 
-    if (apply_all(kv, first, &head, &err) < 0) {
-        give_up(kv, first, &err);
+    if (apply_all(kv, writes, &head, &err) < 0) {
+        give_up(kv, writes, &err);
     } else if (head.revision > kv->history.head.revision) {
         kv->history.head = head;
         kv_mark_write(kv, head.revision);
-        for (const struct kv_write *write = first; write; write = write->next) {
+        for (write = STAILQ_FIRST(writes); write; write = STAILQ_NEXT(write, in_queue)) {
             if (write->r == 0)
                 kv_watches_publish(&kv->watches, write->revision, write->key);
         }
     }
     (void)pthread_mutex_lock(&kv->queue.lock);
-    for (struct kv_write *write = first, *next; write; write = next) {
-        next = write->next; /* it is gone once it is done */
+    while ((write = STAILQ_FIRST(writes))) {
+        STAILQ_REMOVE_HEAD(writes, in_queue); /* it is gone once it is done */
         write->done = true;
         (void)pthread_cond_signal(&write->changed);
     }
@@ -265,32 +264,25 @@ static void write_group(struct kv *kv, struct kv_write *first)
     kv_watches_notify(&kv->watches);
 }
 
-/* NULL: the store is closed. */
-static struct kv_write *wait_for_group(struct kv *kv)
+/* false: the store is closed. */
+static bool wait_for_group(struct kv *kv, struct kv_writes *ret)
 {
     struct kv_queue *queue = &kv->queue;
+    struct kv_write *write;
+    size_t bytes = 0;
 
     (void)pthread_mutex_lock(&queue->lock);
-    while (!queue->first && !queue->stopping)
+    while (STAILQ_EMPTY(&queue->writes) && !queue->stopping)
         (void)pthread_cond_wait(&queue->changed, &queue->lock);
-
-    struct kv_write *first = queue->first, *last = first;
-    size_t bytes = first ? first->len : 0;
-
-    for (size_t n = 1; last && last->next && n < MAX_GROUP; n++) {
-        bytes += last->next->len;
+    for (size_t n = 0; n < MAX_GROUP && (write = STAILQ_FIRST(&queue->writes)); n++) {
+        bytes += write->len;
         if (bytes > MAX_GROUP_BYTES)
             break;
-        last = last->next;
-    }
-    if (last) {
-        queue->first = last->next;
-        if (!queue->first)
-            queue->last = NULL;
-        last->next = NULL;
+        STAILQ_REMOVE_HEAD(&queue->writes, in_queue);
+        STAILQ_INSERT_TAIL(ret, write, in_queue);
     }
     (void)pthread_mutex_unlock(&queue->lock);
-    return first;
+    return !STAILQ_EMPTY(ret);
 }
 
 /* --- history --- */
@@ -300,63 +292,30 @@ static uint64_t minus(uint64_t number, uint64_t limit)
     return number > limit ? number - limit : 0;
 }
 
-/* The newest of the next revisions that is beyond a limit; what was written before it goes, too. The newest write
- * stays: its revision is the store's. *ret has revision 0 if none is due. */
-static int find_due(struct kv *kv, struct kv_point *ret, struct error *err)
-{
-    const struct kv_history *history = &kv->history;
-    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
-
-    int r = kv_prepare(&kv->writer, KV_DUE, &statement, err);
-    if (r < 0)
-        return r;
-    (void)kv_bind_number(statement, 1, history->compacted.revision);
-    (void)kv_bind_number(statement, 2, STEP_REVISIONS);
-    (void)kv_bind_number(statement, 3, history->head.revision);
-    (void)kv_bind_number(statement, 4, minus(history->head.revision, history->limits.revisions));
-    (void)kv_bind_number(statement, 5, minus(history->head.weight, history->limits.bytes));
-    r = kv_step(&kv->writer, statement, "compact", err);
-    if (r < 0)
-        return r;
-    *ret = (struct kv_point){ .revision = kv_column_number(statement, 0),
-                              .weight = kv_column_number(statement, 1) };
-    return 0;
-}
-
-static int change(struct kv *kv, enum kv_statement id, uint64_t first, uint64_t second,
-                  struct error *err)
-{
-    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
-
-    int r = kv_prepare(&kv->writer, id, &statement, err);
-    if (r < 0)
-        return r;
-    (void)kv_bind_number(statement, 1, first);
-    (void)kv_bind_number(statement, 2, second);
-    return kv_step(&kv->writer, statement, "compact", err);
-}
-
-/* Removes what is due of at most STEP_REVISIONS revisions, which is more than one group of writes adds. A reader at
+/* Compacts up to the newest of the next STEP_REVISIONS revisions that is beyond a limit, which are more than one group
+ * of writes adds. The newest write stays: its revision is the store's. A reader at
  * such a revision finds all of its rows, or that it is compacted. */
 static int compact(struct kv *kv, struct error *err)
 {
     struct kv_history *history = &kv->history;
-    struct kv_point due;
+    CLEANUP(sqlite3_resetp) sqlite3_stmt *statement = NULL;
 
-    int r = find_due(kv, &due, err);
-    if (r < 0 || !due.revision)
+    int r = kv_prepare(&kv->writer, KV_COMPACT, &statement, err);
+    if (r < 0)
         return r;
-    r = kv_run(&kv->writer, KV_BEGIN_WRITE, err);
-    if (r == 0)
-        r = change(kv, KV_FORGET, history->compacted.revision, due.revision, err);
-    if (r == 0)
-        r = change(kv, KV_COMPACTED, due.revision, due.weight, err);
-    if (r == 0)
-        r = kv_run(&kv->writer, KV_COMMIT, err);
-    if (r < 0) {
-        (void)kv_roll_back(&kv->writer);
+    (void)kv_bind_number(statement, 1, history->head.revision);
+    (void)kv_bind_number(statement, 2, STEP_REVISIONS);
+    (void)kv_bind_number(statement, 3, minus(history->head.revision, history->limits.revisions));
+    (void)kv_bind_number(statement, 4, minus(history->head.weight, history->limits.bytes));
+    r = kv_step(&kv->writer, statement, "compact", err);
+    if (r <= 0)
+        return r; /* none is due */
+
+    const struct kv_point due = { kv_column_number(statement, 0), kv_column_number(statement, 1) };
+
+    r = kv_step(&kv->writer, statement, "compact", err); /* its end is the commit */
+    if (r < 0)
         return r;
-    }
     history->compacted = due;
     atomic_store(&kv->compacted, due.revision);
     return 0;
@@ -432,11 +391,11 @@ static void log_step(struct kv *kv)
 
 void *kv_writer_run(void *ctx)
 {
+    struct kv_writes writes = STAILQ_HEAD_INITIALIZER(writes);
     struct kv *kv = ctx;
-    struct kv_write *first;
 
-    while ((first = wait_for_group(kv))) {
-        write_group(kv, first);
+    while (wait_for_group(kv, &writes)) {
+        write_group(kv, &writes);
         history_step(kv);
         log_step(kv);
     }

@@ -173,7 +173,7 @@ size_t kv_fixture_count(struct kv *kv, const char *prefix)
 struct kv_watch *kv_fixture_watch(const char *prefix, uint64_t after)
 {
     struct kv_watch *watch = NULL;
-    int r = kv_watch(kv_store.kv, prefix, after, NULL, NULL, &watch, &kv_store.err);
+    int r = kv_watch(kv_store.kv, prefix, after, &watch, &kv_store.err);
 
     ck_assert_msg(r == 0, "watch '%s': %s", prefix, kv_store.err.message);
     return watch;

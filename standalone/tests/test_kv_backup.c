@@ -355,10 +355,8 @@ TEST(revisions_go_on_above_those_that_are_lost)
     ck_assert_str_eq(kv_fixture_list("/", 0), "/a=2");
 
     /* A client with a version from before the restore must list again. */
-    ck_assert_int_eq(kv_watch(kv_store.kv, "/", lost, NULL, NULL, &watch, &kv_store.err),
-                     -ERROR_GONE);
-    ck_assert_int_eq(kv_watch(kv_store.kv, "/", backed_up, NULL, NULL, &watch, &kv_store.err),
-                     -ERROR_GONE);
+    ck_assert_int_eq(kv_watch(kv_store.kv, "/", lost, &watch, &kv_store.err), -ERROR_GONE);
+    ck_assert_int_eq(kv_watch(kv_store.kv, "/", backed_up, &watch, &kv_store.err), -ERROR_GONE);
     ck_assert_int_eq(kv_get(kv_store.kv, kv_store.arena, "/a", backed_up, &value, &kv_store.err),
                      -ERROR_GONE);
 

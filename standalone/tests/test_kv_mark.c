@@ -145,8 +145,7 @@ TEST_EACH(a_store_that_lost_writes_goes_on_above_them_and_says_so, LOSSES)
 
     ck_assert_uint_ge(revision, left.revision + STEP);
     ck_assert_str_eq(kv_fixture_get("/kept", 0), "1");
-    ck_assert_int_eq(kv_watch(kv_store.kv, "/", left.revision, NULL, NULL, &watch, &kv_store.err),
-                     -ERROR_GONE);
+    ck_assert_int_eq(kv_watch(kv_store.kv, "/", left.revision, &watch, &kv_store.err), -ERROR_GONE);
     ck_assert_uint_eq(kv_fixture_put("/more", "x", 0), revision + 1);
     kv_fixture_close(&kv_store);
     kv_store.options.goes_on = false; /* nothing is lost any more */

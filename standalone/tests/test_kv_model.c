@@ -219,7 +219,7 @@ static void play_open(struct player *player)
 
     kv_watch_close(followed->watch);
     *followed = (struct followed){ .prefix = prefix, .cursor = after };
-    int r = kv_watch(kv_store.kv, prefix, after, NULL, NULL, &followed->watch, &kv_store.err);
+    int r = kv_watch(kv_store.kv, prefix, after, &followed->watch, &kv_store.err);
     if (r < 0) {
         ck_assert_int_eq(r, -ERROR_GONE);
         ck_assert_uint_lt(after, kv_compacted(kv_store.kv));

@@ -527,8 +527,7 @@ TEST(nobody_sees_a_finished_object_that_could_be_started)
     struct kv_event event;
     int finished = 0;
 
-    ck_assert_int_eq(kv_watch(second_store.kv, "/registry/propeller", 1, NULL, NULL, &watch, NULL),
-                     0);
+    ck_assert_int_eq(kv_watch(second_store.kv, "/registry/propeller", 1, &watch, NULL), 0);
     import_into(second.api, text);
     ck_assert_str_eq(import_refusals, "");
     while (kv_watch_next(watch, test_arena, &event, &second_store.err) > 0) {
