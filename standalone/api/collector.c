@@ -1,6 +1,8 @@
 #include "standalone/api/collector.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,19 +43,16 @@ struct collector {
     pthread_t thread;
     struct kv_watch *watch;
     atomic_size_t looked_at; /* objects */
-
-    pthread_mutex_t lock;   /* of what follows */
-    pthread_cond_t changed; /* the two below */
-    bool woken;
+    sem_t wake;              /* posted when there are events, or it stops */
     atomic_bool stopping;
 
     /* The thread alone: */
     bool is_behind;         /* the store could not be read */
     struct map *dependents; /* uid of an owner -> set of the keys of its dependents */
     struct map *swept;      /* uids of the namespaces that are going, and whose content was noted */
-    struct map *todo;       /* keys to be looked at, all of them before events are taken again */
-    char **bulk;            /* keys that are looked at in batches; last in, first out */
-    size_t bulk_len, bulk_cap;
+    struct map *noted;      /* keys to be looked at */
+    const char **stack;     /* the same; what comes later need not wait for 100,000 others */
+    size_t stack_len, stack_cap;
     bool is_left;      /* something, in a namespace */
     struct map *later; /* keys of which the work failed */
     int64_t later_ms;  /* the time to look at them again */
@@ -75,34 +74,22 @@ static void collector_destroy_set(void *value)
     map_destroy(value);
 }
 
-static void collector_on_notify(void *ctx)
+static void collector_wake(void *ctx)
 {
-    struct collector *collector = ctx;
-
-    pthread_mutex_lock(&collector->lock);
-    collector->woken = true;
-    pthread_cond_signal(&collector->changed);
-    pthread_mutex_unlock(&collector->lock);
+    (void)sem_post(&((struct collector *)ctx)->wake);
 }
 
 static void collector_note(struct collector *collector, const char *key)
 {
-    map_set(collector->todo, key, MARK);
-}
-
-static void collector_put_off(struct collector *collector, const char *key)
-{
-    if (collector->bulk_len == collector->bulk_cap) {
-        collector->bulk_cap = collector->bulk_cap ? 2 * collector->bulk_cap : COLLECTOR_BATCH;
-        collector->bulk = xrealloc(collector->bulk, collector->bulk_cap * sizeof(*collector->bulk));
+    if (map_get(collector->noted, key))
+        return;
+    if (collector->stack_len == collector->stack_cap) {
+        collector->stack_cap = collector->stack_cap ? 2 * collector->stack_cap : COLLECTOR_BATCH;
+        collector->stack =
+            xrealloc(collector->stack, collector->stack_cap * sizeof(*collector->stack));
     }
-    collector->bulk[collector->bulk_len++] = xstrdup(key);
-}
-
-/* The next key that was put off is the caller's; NULL: there is none. */
-static char *collector_take_bulk(struct collector *collector)
-{
-    return collector->bulk_len ? collector->bulk[--collector->bulk_len] : NULL;
+    map_set(collector->noted, key, MARK);
+    collector->stack[collector->stack_len++] = map_key(collector->noted, key);
 }
 
 size_t collector_looked_at(const struct collector *collector)
@@ -172,7 +159,6 @@ static void collector_see_event(struct collector *collector, struct arena *arena
     const char *ns = object_meta_text(previous, "namespace"), *key;
     struct map *dependents = map_get(collector->dependents, uid);
     size_t position = 0;
-    void *value;
 
     if (event->type == KV_PUT) {
         if (collector_see_object(collector, arena, &event->value, collector_owners(previous)))
@@ -181,20 +167,19 @@ static void collector_see_event(struct collector *collector, struct arena *arena
     }
     collector_index_owners(collector, collector_owners(previous), event->value.key, false);
     map_remove(collector->swept, uid);
-    while (dependents && map_next(dependents, &position, &key, &value))
-        collector_put_off(collector, key);
+    while (dependents && map_next(dependents, &position, &key, NULL))
+        collector_note(collector, key);
     if (*ns)
         collector_note(collector, arena_printf(arena, NAMESPACE_KEYS "%s", ns));
 }
 
 static void collector_forget(struct collector *collector)
 {
-    char *key;
-
-    while ((key = collector_take_bulk(collector)))
-        free(key);
+    collector->stack_len = 0;
+    map_destroy(collector->noted);
     map_destroy(collector->dependents);
     map_destroy(collector->swept);
+    collector->noted = map_create(NULL);
     collector->dependents = map_create(collector_destroy_set);
     collector->swept = map_create(NULL);
 }
@@ -206,39 +191,35 @@ typedef void collector_walk_fn(struct collector *collector, struct arena *arena,
 static int collector_walk(struct collector *collector, const char *prefix, size_t limit,
                           collector_walk_fn *function, uint64_t *ret_revision, struct error *err)
 {
+    CLEANUP(arena_destroyp) struct arena *keys = arena_create();
     struct kv_range range = { .prefix = prefix,
                               .limit = limit ? limit : COLLECTOR_PAGE,
                               .max_bytes = COLLECTOR_PAGE_BYTES,
                               .uncounted = true };
     struct kv_page page;
-    char *after = NULL;
-    int r;
 
     do {
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
-        range.after = after;
-        r = kv_list(collector->api->kv, arena, &range, &page, err);
+        int r = kv_list(collector->api->kv, arena, &range, &page, err);
         if (r < 0)
-            break;
+            return r;
         atomic_fetch_add(&collector->looked_at, page.len);
         for (size_t i = 0; i < page.len; i++)
             function(collector, arena, &page.items[i]);
         range.revision = page.revision;
-        free(after);
-        after = page.len ? xstrdup(page.items[page.len - 1].key) : NULL;
+        if (page.len)
+            range.after = arena_strdup(keys, page.items[page.len - 1].key);
     } while (page.remaining && !limit);
-    free(after);
-    if (ret_revision)
-        *ret_revision = range.revision;
-    return r;
+    *ret_revision = range.revision;
+    return 0;
 }
 
 static void collector_see_first(struct collector *collector, struct arena *arena,
                                 const struct kv_value *value)
 {
     if (collector_see_object(collector, arena, value, NULL))
-        collector_put_off(collector, value->key);
+        collector_note(collector, value->key);
 }
 
 /* Until there is nothing more: only then a notification is due. < 0: the watch is of no use. */
@@ -272,7 +253,7 @@ static void collector_take_events(struct collector *collector)
         if (r == 0)
             r = kv_watch(collector->api->kv, ALL, revision, &collector->watch, &err);
         if (r == 0) {
-            kv_watch_set_notify(collector->watch, collector_on_notify, collector);
+            kv_watch_set_notify(collector->watch, collector_wake, collector);
             r = collector_drain(collector, &err);
         }
     }
@@ -437,9 +418,8 @@ static enum collector_outcome collector_orphan_dependents(struct collector *coll
     struct map *set = map_get(collector->dependents, uid);
     size_t position = 0, len = 0;
     const char *key;
-    void *value;
 
-    while (set && map_next(set, &position, &key, &value)) {
+    while (set && map_next(set, &position, &key, NULL)) {
         if (len++ == COLLECTOR_BATCH)
             return COLLECTOR_MORE;
         if (collector_disown(collector, key, uid) != COLLECTOR_DONE)
@@ -463,59 +443,45 @@ static int collector_is_in_going(struct collector *collector, struct arena *aren
     return r < 0 ? r : kube_is_deleting(space.object);
 }
 
-static void collector_note_value(struct collector *collector, struct arena *arena UNUSED,
-                                 const struct kv_value *value)
+/* Something is left: it goes, or a finalizer keeps it, and the end of it wakes the namespace. */
+static void collector_see_left(struct collector *collector, struct arena *arena UNUSED,
+                               const struct kv_value *value UNUSED)
 {
-    collector_put_off(collector, value->key);
-}
-
-/* Calls the function with objects of the namespace, or with the first of each resource. */
-static int collector_walk_namespace(struct collector *collector, struct arena *arena,
-                                    const char *ns, size_t limit, collector_walk_fn *function)
-{
-    const struct resources *resources = collector->api->resources;
-    int r = 0;
-
-    for (size_t i = 0; r >= 0 && i < resources_len(resources); i++) {
-        const struct resource *resource = resources_at(resources, i);
-
-        if (resource->kind.namespaced && !resource->convert)
-            r = collector_walk(collector, stored_key(arena, resource, ns, NULL), limit, function,
-                               NULL, NULL);
-    }
-    return r;
-}
-
-/* Something is left. Objects with finalizers may stay for long; any other one goes, too. */
-static void collector_see_left(struct collector *collector, struct arena *arena,
-                               const struct kv_value *value)
-{
-    const cJSON *object;
-
     collector->is_left = true;
-    if (json_parse_own(arena, value->text, value->len, &object, NULL) == 0 &&
-        !kube_is_deleting(object))
-        collector_note(collector, value->key); /* it came behind the sweep */
 }
 
+static void collector_note_left(struct collector *collector, struct arena *arena UNUSED,
+                                const struct kv_value *value)
+{
+    collector->is_left = true;
+    collector_note(collector, value->key);
+}
+
+/* Nothing comes into a namespace that is going (kv_put_guarded), so all that is in it is noted once; from then on the
+ * first object of each resource says whether there is one. */
 static enum collector_outcome collector_empty_namespace(struct collector *collector,
                                                         struct arena *arena,
                                                         const struct collector_subject *subject)
 {
+    const struct resources *resources = collector->api->resources;
     const char *ns = object_meta_text(subject->object, "name"), *uid = collector_uid(subject);
+    bool is_swept = map_get(collector->swept, uid);
     uint64_t revision;
+    struct error err;
 
-    if (!map_get(collector->swept, uid)) {
-        if (collector_walk_namespace(collector, arena, ns, 0, collector_note_value) < 0)
-            return COLLECTOR_LATER;
-        map_set(collector->swept, uid, MARK);
-        return COLLECTOR_MORE;
-    }
     collector->is_left = false;
-    if (collector_walk_namespace(collector, arena, ns, 1, collector_see_left) < 0)
-        return COLLECTOR_LATER;
+    for (size_t i = 0; i < resources_len(resources); i++) {
+        const struct resource *resource = resources_at(resources, i);
+
+        if (resource->kind.namespaced && !resource->convert &&
+            collector_walk(collector, stored_key(arena, resource, ns, NULL), is_swept,
+                           is_swept ? collector_see_left : collector_note_left, &revision,
+                           &err) < 0)
+            return COLLECTOR_LATER;
+    }
+    map_set(collector->swept, uid, MARK);
     if (collector->is_left || json_len(json_path(subject->object, "metadata", "finalizers", NULL)))
-        return COLLECTOR_DONE; /* the end of what is left wakes this one */
+        return COLLECTOR_DONE;
     return kv_delete(collector->api->kv, subject->key, subject->revision, &revision, NULL) == 0
                ? COLLECTOR_DONE
                : COLLECTOR_LATER;
@@ -562,90 +528,71 @@ static enum collector_outcome collector_act(struct collector *collector, struct 
 
 /* --- Events ----------------------------------------------------------------------------------- */
 
-static void collector_expire(struct collector *collector, struct arena *arena,
+static void collector_expire(struct collector *collector, struct arena *arena UNUSED,
                              const struct kv_value *value)
 {
-    static const char *const TIMES[][2] = { { "series", "lastObservedTime" },
-                                            { "lastTimestamp", NULL },
-                                            { "eventTime", NULL },
-                                            { "metadata", "creationTimestamp" } };
     struct timeline_view time;
     int64_t now_us = timeline_now_us(collector->timeline, &time);
-    int64_t newest_us = INT64_MIN, time_us;
-    const cJSON *event;
     uint64_t revision;
 
-    if (json_parse_own(arena, value->text, value->len, &event, NULL) < 0)
-        return;
-    for (size_t i = 0; i < ARRAY_LEN(TIMES); i++) {
-        const char *text = json_string(json_path(event, TIMES[i][0], TIMES[i][1], NULL), "");
-
-        if (rfc3339_parse(text, &time_us) && time_us > newest_us)
-            newest_us = time_us;
-    }
-    if (newest_us != INT64_MIN && timeline_age_us(&time, now_us, newest_us) >= EVENT_LIFETIME_US)
+    if (timeline_age_us(&time, now_us, value->written_ms * 1000) >= EVENT_LIFETIME_US)
         (void)!kv_delete(collector->api->kv, value->key, value->revision, &revision, NULL);
 }
 
 static void collector_expire_events(struct collector *collector)
 {
     int64_t now_ms = clock_monotonic_ms(collector->api->clock);
+    uint64_t revision;
     struct error err;
 
     if (now_ms < collector->events_due_ms)
         return;
     collector->events_due_ms = now_ms + COLLECTOR_EVENTS_MS;
-    if (collector_walk(collector, EVENT_KEYS, 0, collector_expire, NULL, &err) < 0)
+    if (collector_walk(collector, EVENT_KEYS, 0, collector_expire, &revision, &err) < 0)
         log_warn("events cannot be read, looking at them again later", "error", ERROR_TEXT(&err),
                  NULL);
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static void collector_look_at(struct collector *collector, const char *key)
+/* The key that was noted last. */
+static enum collector_outcome collector_look(struct collector *collector)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *key = arena_strdup(arena, collector->stack[--collector->stack_len]);
 
-    if (atomic_load(&collector->stopping))
-        return;
+    map_remove(collector->noted, key);
 
     enum collector_outcome outcome = collector_act(collector, arena, key);
 
     if (outcome == COLLECTOR_MORE)
         collector_note(collector, key);
-    if (outcome != COLLECTOR_LATER)
-        return;
-    if (!map_len(collector->later))
+    if (outcome == COLLECTOR_LATER && !map_len(collector->later))
         collector->later_ms =
             clock_monotonic_ms(&CLOCK_SYSTEM) + collector->api->collector_retry_ms;
-    map_set(collector->later, key, MARK);
+    if (outcome == COLLECTOR_LATER)
+        map_set(collector->later, key, MARK);
+    return outcome;
 }
 
 /* Returns whether there is more to do at once. */
 static bool collector_work(struct collector *collector)
 {
-    struct map *todo = collector->todo;
     size_t position = 0;
     const char *key;
-    void *value;
-    char *next;
 
-    collector->todo = map_create(NULL);
-    while (map_next(todo, &position, &key, &value))
-        collector_look_at(collector, key);
-    map_destroy(todo);
     /* Keys that failed join the others, which do not wait for them. */
     if (map_len(collector->later) && clock_monotonic_ms(&CLOCK_SYSTEM) >= collector->later_ms) {
-        for (position = 0; map_next(collector->later, &position, &key, &value);)
-            collector_put_off(collector, key);
+        while (map_next(collector->later, &position, &key, NULL))
+            collector_note(collector, key);
         map_destroy(collector->later);
         collector->later = map_create(NULL);
     }
-    for (size_t i = 0; i < COLLECTOR_BATCH && (next = collector_take_bulk(collector)); i++) {
-        collector_look_at(collector, next);
-        free(next);
+    for (size_t i = 0; i < COLLECTOR_BATCH && collector->stack_len; i++) {
+        if (atomic_load(&collector->stopping) || collector_look(collector) == COLLECTOR_MORE)
+            break;
     }
-    return map_len(collector->todo) || collector->bulk_len;
+    return collector->stack_len;
 }
 
 static void *collector_run(void *ctx)
@@ -666,12 +613,8 @@ static void *collector_run(void *ctx)
         struct timespec deadline =
             cond_deadline(idle ? COLLECTOR_EVENTS_MS : collector->api->collector_retry_ms);
 
-        pthread_mutex_lock(&collector->lock);
-        while (!collector->woken && !atomic_load(&collector->stopping) &&
-               cond_wait_until(&collector->changed, &collector->lock, &deadline))
+        while (sem_clockwait(&collector->wake, CLOCK_MONOTONIC, &deadline) < 0 && errno == EINTR)
             ;
-        collector->woken = false;
-        pthread_mutex_unlock(&collector->lock);
     }
     return NULL;
 }
@@ -679,15 +622,13 @@ static void *collector_run(void *ctx)
 static void collector_release(struct collector *collector)
 {
     kv_watch_close(collector->watch);
-    collector_forget(collector);
-    free(collector->bulk);
     map_destroy(collector->dependents);
     map_destroy(collector->swept);
-    map_destroy(collector->todo);
+    map_destroy(collector->noted);
+    free(collector->stack);
     map_destroy(collector->later);
     timeline_destroy(collector->timeline);
-    pthread_cond_destroy(&collector->changed);
-    pthread_mutex_destroy(&collector->lock);
+    (void)sem_destroy(&collector->wake);
     free(collector);
 }
 
@@ -697,11 +638,9 @@ int collector_create(struct api *api, struct collector **ret, struct error *err)
 
     collector->api = api;
     collector_forget(collector);
-    collector->todo = map_create(NULL);
     collector->later = map_create(NULL);
     collector->timeline = timeline_create(api->clock);
-    pthread_mutex_init(&collector->lock, NULL);
-    cond_init(&collector->changed);
+    (void)sem_init(&collector->wake, 0, 0);
 
     int r = thread_start(&collector->thread, "collector", collector_run, collector, err);
     if (r < 0) {
@@ -716,10 +655,8 @@ void collector_destroy(struct collector *collector)
 {
     if (!collector)
         return;
-    pthread_mutex_lock(&collector->lock);
     atomic_store(&collector->stopping, true);
-    pthread_cond_signal(&collector->changed);
-    pthread_mutex_unlock(&collector->lock);
+    collector_wake(collector);
     thread_join(collector->thread);
     collector_release(collector);
 }
