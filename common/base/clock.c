@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "common/base/arena.h"
 #include "common/base/civil.h"
 #include "common/base/compiler.h"
 
@@ -198,4 +199,38 @@ bool rfc3339_parse(const char *text, int64_t *ret_us)
         return false;
     *ret_us = ((int64_t)timegm(&tm) - offset_s) * US_PER_S + us;
     return true;
+}
+
+#define HOUR INT64_C(3600)
+#define DAY (24 * HOUR)
+#define YEAR (365 * DAY)
+
+/* Up to so many seconds: the unit, and the smaller one that is shown where something is left over. */
+static const struct span {
+    int64_t below, unit;
+    char letter;
+    int64_t small;
+    char small_letter;
+} SPANS[] = {
+    { 120, 1, 's', 0, 0 },          { 600, 60, 'm', 1, 's' },
+    { 3 * HOUR, 60, 'm', 0, 0 },    { 8 * HOUR, HOUR, 'h', 60, 'm' },
+    { 2 * DAY, HOUR, 'h', 0, 0 },   { 8 * DAY, DAY, 'd', HOUR, 'h' },
+    { 2 * YEAR, DAY, 'd', 0, 0 },   { 8 * YEAR, YEAR, 'y', DAY, 'd' },
+    { INT64_MAX, YEAR, 'y', 0, 0 },
+};
+
+const char *duration_text(struct arena *arena, int64_t us)
+{
+    int64_t seconds = us < 0 ? 0 : us / US_PER_S;
+    const struct span *span = SPANS;
+
+    while (seconds >= span->below)
+        span++;
+
+    int64_t left = span->small ? seconds % span->unit / span->small : 0;
+    const char *large =
+        arena_printf(arena, "%lld%c", (long long)(seconds / span->unit), span->letter);
+
+    return left ? arena_printf(arena, "%s%lld%c", large, (long long)left, span->small_letter)
+                : large;
 }

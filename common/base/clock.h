@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct arena;
+
 /*
  * monotonic_ms  CLOCK_MONOTONIC: time-outs and back-off of this process
  * boot_ms       CLOCK_BOOTTIME: the Lease, whose time goes on while the machine sleeps
@@ -35,3 +37,6 @@ const char *rfc3339_format_micro(int64_t wall_us, char ret[static RFC3339_LEN]);
 /* Accepts any fraction and any offset. Returns false, and leaves *ret_us as it was, if text is not
  * RFC 3339. */
 bool rfc3339_parse(const char *text, int64_t *ret_us);
+/* Returns a duration as kubectl prints an age, in at most two units: "3m20s", "5h30m", "12d"; in the arena. Less than a
+ * second, and a negative duration, is "0s". */
+const char *duration_text(struct arena *arena, int64_t us);

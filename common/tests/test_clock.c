@@ -1,5 +1,6 @@
 #include "common/base/clock.h"
 #include "common/base/compiler.h"
+#include "common/tests/arena_fixture.h"
 #include "common/tests/suite.h"
 
 #define SECOND INT64_C(1000000)
@@ -131,4 +132,39 @@ TEST(a_clock_of_a_test_is_asked_with_its_context)
     ck_assert_int_eq(clock_monotonic_ms(&clock), 77);
     ck_assert_int_eq(clock_boot_ms(&clock), 77);
     ck_assert_int_eq(clock_wall_us(&clock), 77);
+}
+
+TEST_GROUP("durations", arena_set_up, arena_tear_down);
+
+#define DAY (24 * INT64_C(3600))
+
+/* k8s.io/apimachinery/pkg/util/duration */
+static const struct {
+    int64_t seconds;
+    const char *text;
+} DURATIONS[] = {
+    { -5, "0s" },
+    { 0, "0s" },
+    { 119, "119s" },
+    { 120, "2m" },
+    { 599, "9m59s" },
+    { 600, "10m" },
+    { 10799, "179m" },
+    { 10800, "3h" },
+    { 11100, "3h5m" },
+    { 28799, "7h59m" },
+    { 28800, "8h" },
+    { 172799, "47h" },
+    { 172800, "2d" },
+    { 2 * DAY + 3600, "2d1h" },
+    { 8 * DAY - 1, "7d23h" },
+    { 8 * DAY + 7200, "8d" },
+    { 730 * DAY - 1, "729d" },
+    { 731 * DAY, "2y1d" },
+    { 8 * 365 * DAY, "8y" },
+};
+
+TEST_EACH(durations_are_written_as_kubectl_writes_ages, DURATIONS)
+{
+    ck_assert_str_eq(duration_text(arena, DURATIONS[_i].seconds * SECOND), DURATIONS[_i].text);
 }

@@ -12,7 +12,6 @@
 
 #define MAX_DOCUMENT (64u << 20)
 #define GAP 3 /* blanks between columns */
-#define SECOND_US INT64_C(1000000)
 
 const char *const OUTPUT_FORMATS[] = { "table", "wide", "name", "json", "yaml", NULL };
 const char *const ENV_FORMATS[] = { "table", "wide", "name", "json", "yaml", "env", NULL };
@@ -26,22 +25,6 @@ cJSON *output_document(struct arena *arena, const char *kind)
     return document;
 }
 
-const char *output_duration(struct arena *arena, int64_t us)
-{
-    int64_t seconds = us / SECOND_US, minutes = seconds / 60, hours = minutes / 60,
-            days = hours / 24;
-
-    if (seconds < 120)
-        return arena_printf(arena, "%llds", (long long)(seconds < 0 ? 0 : seconds));
-    if (minutes < 10)
-        return arena_printf(arena, "%lldm%llds", (long long)minutes, (long long)(seconds % 60));
-    if (minutes < 180)
-        return arena_printf(arena, "%lldm", (long long)minutes);
-    if (hours < 48)
-        return arena_printf(arena, "%lldh", (long long)hours);
-    return arena_printf(arena, "%lldd", (long long)days);
-}
-
 static const char *age_text(struct arena *arena, const char *time, int64_t now_us)
 {
     int64_t time_us;
@@ -49,8 +32,8 @@ static const char *age_text(struct arena *arena, const char *time, int64_t now_u
     if (!rfc3339_parse(time, &time_us))
         return "";
     if (time_us > now_us)
-        return arena_printf(arena, "in %s", output_duration(arena, time_us - now_us));
-    return output_duration(arena, now_us - time_us);
+        return arena_printf(arena, "in %s", duration_text(arena, time_us - now_us));
+    return duration_text(arena, now_us - time_us);
 }
 
 static const char *value_text(struct arena *arena, const cJSON *value)

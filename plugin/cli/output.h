@@ -53,8 +53,6 @@ void output_text(FILE *file, const char *text);
 /* Whether all that was printed has arrived. A reader that has closed its pipe wants no more, so that is no loss. */
 bool output_is_whole(FILE *file);
 
-/* "45s", "5m30s", "3h", "12d": as kubectl writes ages. Pure. */
-const char *output_duration(struct arena *arena, int64_t us);
 /* The text of a cell, in the arena. Pure. */
 const char *output_cell(struct arena *arena, const struct column *column, const cJSON *row,
                         int64_t now_us);

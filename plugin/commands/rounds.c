@@ -35,7 +35,7 @@ static const char *duration(const struct session *session, const cJSON *round)
     if (!rfc3339_parse(json_string(json_get(status, "startTime"), ""), &start_us))
         return "";
     rfc3339_parse(json_string(json_get(status, "endTime"), ""), &end_us);
-    return output_duration(session->arena, end_us - start_us);
+    return duration_text(session->arena, end_us - start_us);
 }
 
 /* "loss=0.125" of each metric, in four digits. */

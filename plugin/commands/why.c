@@ -65,7 +65,7 @@ static void print_head(const struct session *session, const cJSON *document)
                 *phase ? phase : "new: the controller has not seen it yet", *reason ? ": " : "",
                 reason, since ? " for " : "",
                 since && rfc3339_parse(since, &since_us)
-                    ? output_duration(session->arena, session->output.now_us - since_us)
+                    ? duration_text(session->arena, session->output.now_us - since_us)
                     : "");
     if (*message)
         output_line(stdout, "%s", message);
@@ -83,7 +83,7 @@ static void print_checkpoint(const struct session *session, const cJSON *checkpo
         output_line(stdout, "The last one is step %lld of %s, %s ago.",
                     (long long)json_int(json_get(checkpoint, "step"), 0),
                     json_string(json_get(checkpoint, "proplet"), ""),
-                    output_duration(session->arena, session->output.now_us - time_us));
+                    duration_text(session->arena, session->output.now_us - time_us));
     if (remedy)
         output_line(stdout, "To have them: %s", remedy);
 }

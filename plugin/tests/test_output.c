@@ -169,16 +169,3 @@ TEST(a_full_disk_is_told_and_a_closed_pipe_is_not)
     (void)fclose(full);
     (void)fclose(closed);
 }
-
-static const struct {
-    int64_t seconds;
-    const char *text;
-} DURATIONS[] = {
-    { -5, "0s" },   { 0, "0s" },       { 119, "119s" }, { 120, "2m0s" },   { 599, "9m59s" },
-    { 600, "10m" }, { 10799, "179m" }, { 10800, "3h" }, { 172799, "47h" }, { 172800, "2d" },
-};
-
-TEST_EACH(durations_are_written_as_kubectl_writes_ages, DURATIONS)
-{
-    ck_assert_str_eq(output_duration(arena, DURATIONS[_i].seconds * 1000000), DURATIONS[_i].text);
-}

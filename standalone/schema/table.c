@@ -5,9 +5,6 @@
 #include "common/base/clock.h"
 #include "common/base/str.h"
 
-#define DAY INT64_C(86400)
-#define YEAR (365 * DAY)
-
 enum table_include table_include_of(const char *text)
 {
     if (str_equal(text, "Object"))
@@ -30,50 +27,17 @@ static const cJSON *value_at(const cJSON *object, const cJSON *path)
     return value;
 }
 
-/* --- ages ------------------------------------------------------------------------------------- */
-
-/* Up to so many seconds: the unit, and the smaller one that is shown where something is left over. */
-static const struct age {
-    int64_t below, unit;
-    char letter;
-    int64_t small;
-    char small_letter;
-} AGES[] = {
-    { 120, 1, 's', 0, 0 },          { 600, 60, 'm', 1, 's' },
-    { 3 * 3600, 60, 'm', 0, 0 },    { 8 * 3600, 3600, 'h', 60, 'm' },
-    { 2 * DAY, 3600, 'h', 0, 0 },   { 8 * DAY, DAY, 'd', 3600, 'h' },
-    { 2 * YEAR, DAY, 'd', 0, 0 },   { 8 * YEAR, YEAR, 'y', DAY, 'd' },
-    { INT64_MAX, YEAR, 'y', 0, 0 },
-};
-
-/* "3m20s", as kubectl has it. */
-static const char *age_text(struct arena *arena, int64_t us)
-{
-    int64_t seconds = us / 1000000;
-    const struct age *age = AGES;
-
-    if (seconds < -1)
-        return "<invalid>";
-    if (seconds < 0)
-        return "0s";
-    while (seconds >= age->below)
-        age++;
-    int64_t left = age->small ? seconds % age->unit / age->small : 0;
-    const char *large =
-        arena_printf(arena, "%lld%c", (long long)(seconds / age->unit), age->letter);
-    return left ? arena_printf(arena, "%s%lld%c", large, (long long)left, age->small_letter)
-                : large;
-}
-
 /* --- cells ------------------------------------------------------------------------------------ */
 
-/* invalid: of a text that is no time. */
+/* invalid: of a text that is no time. A time that is ahead by no more than a second has just come. */
 static cJSON *date_cell(struct arena *arena, const char *text, const char *invalid, int64_t now_us)
 {
     int64_t at_us;
 
-    return cJSON_CreateString(rfc3339_parse(text, &at_us) ? age_text(arena, now_us - at_us)
-                                                          : invalid);
+    if (!rfc3339_parse(text, &at_us))
+        return cJSON_CreateString(invalid);
+    return cJSON_CreateString(
+        (now_us - at_us) / 1000000 < -1 ? "<invalid>" : duration_text(arena, now_us - at_us));
 }
 
 /* "Task/a" of a reference to an object, in lower case as kubectl takes it. */
