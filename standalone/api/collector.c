@@ -348,18 +348,18 @@ static enum collector_outcome collector_delete(struct collector *collector, stru
                                                const char *policy)
 {
     const struct resource *resource = collector_resource(collector, subject->key);
-    const cJSON *object = subject->object;
-
     const struct delete_options options = { .uid = collector_uid(subject), .policy = policy };
-    struct error err = { 0 };
+    struct error err;
     cJSON *after;
 
-    return resource && delete_object(collector->api, arena, resource,
-                                     object_meta_text(object, "namespace"),
-                                     object_meta_text(object, "name"), &options, &after,
-                                     &err) == DELETE_FAILED
-               ? COLLECTOR_LATER
-               : COLLECTOR_DONE;
+    if (!resource ||
+        delete_object(collector->api, arena, resource,
+                      object_meta_text(subject->object, "namespace"),
+                      object_meta_text(subject->object, "name"), &options, &after, &err) >= 0)
+        return COLLECTOR_DONE;
+    return err.code == ERROR_NOT_FOUND || err.code == ERROR_GONE || err.code == ERROR_FORBIDDEN
+               ? COLLECTOR_DONE
+               : COLLECTOR_LATER;
 }
 
 /* --- owners and dependents -------------------------------------------------------------------- */

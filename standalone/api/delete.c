@@ -63,11 +63,9 @@ static cJSON *delete_marked(struct arena *arena, const cJSON *live, const char *
 /* --- one object ------------------------------------------------------------------------------- */
 
 /* Deletes or marks the object, which was read as it is. *ret_object is it or the marked one, with its version. */
-static enum delete_outcome delete_write(struct api *api, struct arena *arena,
-                                        const struct resource *resource,
-                                        const struct kv_value *value,
-                                        const struct delete_options *options, cJSON **ret_object,
-                                        struct error *err)
+static int delete_write(struct api *api, struct arena *arena, const struct resource *resource,
+                        const struct kv_value *value, const struct delete_options *options,
+                        cJSON **ret_object, struct error *err)
 {
     cJSON *marked = delete_marked(arena, *ret_object, options->policy, clock_wall_us(api->clock));
     bool ends = stored_is_finished(marked), changes = !json_equal(marked, *ret_object);
@@ -79,50 +77,48 @@ static enum delete_outcome delete_write(struct api *api, struct arena *arena,
     if ((ends || changes) && !options->dry_run)
         r = stored_write(api->kv, arena, resource, marked, value, NULL, &revision, err);
     if (r < 0)
-        return r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;
+        return r;
     stored_set_version(*ret_object, revision);
-    return ends ? DELETE_DONE : DELETE_PENDING;
+    return !ends;
 }
 
-/* DELETE_FAILED with a conflict: another client was faster. */
-static enum delete_outcome delete_try(struct api *api, struct arena *arena,
-                                      const struct resource *resource, const char *ns,
-                                      const char *name, const struct delete_options *options,
-                                      cJSON **ret_object, struct error *err)
+/* ERROR_CONFLICT: another client was faster. */
+static int delete_try(struct api *api, struct arena *arena, const struct resource *resource,
+                      const char *key, const struct delete_options *options, cJSON **ret_object,
+                      struct error *err)
 {
     static const char *const FIXED[] = { "default", "kube-system", "kube-public", NULL };
     struct kv_value value;
 
     *ret_object = NULL;
 
-    int r = kv_get(api->kv, arena, stored_key(arena, resource, ns, name), 0, &value, err);
+    int r = kv_get(api->kv, arena, key, 0, &value, err);
     if (r == 0)
         r = stored_tree(arena, resource, &value, 0, ret_object, err);
     if (r < 0)
-        return r == -ERROR_NOT_FOUND ? DELETE_NOT_FOUND : DELETE_FAILED;
+        return r;
     if ((options->uid && !str_equal(options->uid, object_meta_text(*ret_object, "uid"))) ||
         (options->resource_version &&
          !str_equal(options->resource_version, object_meta_text(*ret_object, "resourceVersion"))))
-        return DELETE_PRECONDITION;
-    if (str_equal(resource->storage, "core/namespaces") && str_is_one_of(name, FIXED))
-        return DELETE_FORBIDDEN;
+        return error_set(err, ERROR_GONE,
+                         "has another uid or resourceVersion than the precondition");
+    if (str_equal(resource->storage, "core/namespaces") &&
+        str_is_one_of(object_meta_text(*ret_object, "name"), FIXED))
+        return error_set(err, ERROR_FORBIDDEN, "is forbidden: this namespace may not be deleted");
     return delete_write(api, arena, resource, &value, options, ret_object, err);
 }
 
-enum delete_outcome delete_object(struct api *api, struct arena *arena,
-                                  const struct resource *resource, const char *ns, const char *name,
-                                  const struct delete_options *options, cJSON **ret_object,
-                                  struct error *err)
+int delete_object(struct api *api, struct arena *arena, const struct resource *resource,
+                  const char *ns, const char *name, const struct delete_options *options,
+                  cJSON **ret_object, struct error *err)
 {
-    CLEANUP(turn_endp)
-    pthread_mutex_t *turn UNUSED = turn_begin(&api->turns, stored_key(arena, resource, ns, name));
-    enum delete_outcome outcome = DELETE_FAILED;
+    const char *key = stored_key(arena, resource, ns, name);
+    CLEANUP(turn_endp) pthread_mutex_t *turn UNUSED = turn_begin(&api->turns, key);
+    int r = -ERROR_CONFLICT;
 
-    *err = (struct error){ .code = ERROR_CONFLICT };
-    for (int i = 0; outcome == DELETE_FAILED && err->code == ERROR_CONFLICT && i < MAX_CONFLICTS;
-         i++)
-        outcome = delete_try(api, arena, resource, ns, name, options, ret_object, err);
-    return outcome;
+    for (int i = 0; r == -ERROR_CONFLICT && i < MAX_CONFLICTS; i++)
+        r = delete_try(api, arena, resource, key, options, ret_object, err);
+    return r;
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -209,43 +205,36 @@ static int delete_reply(struct api_call *call, cJSON *object)
     return call_reply(call, 200, status);
 }
 
-/* Any outcome that is no deletion. */
-static int delete_refuse(struct api_call *call, enum delete_outcome outcome, const char *name,
-                         const struct error *err)
+static int delete_refuse(struct api_call *call, const char *name, const struct error *err)
 {
-    switch (outcome) {
-    case DELETE_NOT_FOUND:
+    switch (err->code) {
+    case ERROR_NOT_FOUND:
         return call_fail_not_found(call, name);
-    case DELETE_PRECONDITION:
-        return call_fail_named(call, 409, "Conflict", name,
-                               "has another uid or resourceVersion than the precondition");
-    case DELETE_FORBIDDEN:
-        return call_fail_named(call, 403, "Forbidden", name,
-                               "is forbidden: this namespace may not be deleted");
+    case ERROR_CONFLICT:
+        return call_fail_changed(call, name);
+    case ERROR_GONE:
+        return call_fail_named(call, 409, "Conflict", name, "%s", err->message);
+    case ERROR_FORBIDDEN:
+        return call_fail_named(call, 403, "Forbidden", name, "%s", err->message);
     default:
-        return err->code == ERROR_CONFLICT ? call_fail_changed(call, name)
-                                           : call_fail_error(call, err);
+        return call_fail_error(call, err);
     }
 }
 
 int call_delete(struct api_call *call)
 {
     struct delete_options options;
-    struct error err = { 0 };
+    struct error err;
     cJSON *object;
 
     if (delete_read_options(call, &options) < 0)
         return -1;
 
-    enum delete_outcome outcome =
-        delete_object(call->api, call->arena, call->resource, call->route.ns, call->route.name,
-                      &options, &object, &err);
-
-    if (outcome == DELETE_DONE)
-        return delete_reply(call, object);
-    if (outcome == DELETE_PENDING)
-        return present_object(call, 200, object);
-    return delete_refuse(call, outcome, call->route.name, &err);
+    int r = delete_object(call->api, call->arena, call->resource, call->route.ns, call->route.name,
+                          &options, &object, &err);
+    if (r < 0)
+        return delete_refuse(call, call->route.name, &err);
+    return r == 0 ? delete_reply(call, object) : present_object(call, 200, object);
 }
 
 /* The list as it was before is the answer. The first object that cannot be deleted ends it; objects that have gone
@@ -261,17 +250,15 @@ int call_delete_collection(struct api_call *call)
     for (size_t at = 0; at < list.keys.len; at += strlen(list.keys.data + at) + 1) {
         CLEANUP(arena_destroyp) struct arena *arena = arena_create();
         const char *name = list.keys.data + at + strlen(list.range.prefix);
-        struct error err = { 0 };
+        struct error err;
         cJSON *object;
-        enum delete_outcome outcome;
 
         if (call_check_gone(call) < 0)
             return -1;
-        outcome = delete_object(call->api, arena, call->resource, call->route.ns, name, &options,
-                                &object, &err);
-
-        if (outcome != DELETE_DONE && outcome != DELETE_PENDING && outcome != DELETE_NOT_FOUND)
-            return delete_refuse(call, outcome, name, &err);
+        if (delete_object(call->api, arena, call->resource, call->route.ns, name, &options, &object,
+                          &err) < 0 &&
+            err.code != ERROR_NOT_FOUND)
+            return delete_refuse(call, name, &err);
     }
     return list_reply(&list);
 }

@@ -21,17 +21,11 @@ struct delete_options {
     bool dry_run;
 };
 
-enum delete_outcome {
-    DELETE_DONE,      /* it is gone */
-    DELETE_PENDING,   /* its finalizers are waited for; *ret_object is as it is now */
-    DELETE_NOT_FOUND, /* there is none of that name */
-    DELETE_PRECONDITION,
-    DELETE_FORBIDDEN, /* a namespace that is always there */
-    DELETE_FAILED,    /* err says why */
-};
-
-/* ns "" for cluster-scoped kinds. *ret_object: the object as it was or is; NULL when there is none. */
-enum delete_outcome delete_object(struct api *api, struct arena *arena,
-                                  const struct resource *resource, const char *ns, const char *name,
-                                  const struct delete_options *options, cJSON **ret_object,
-                                  struct error *err);
+/*
+ * 0: the object is gone; 1: its finalizers are waited for. *ret_object is as it was or is; NULL when there is none. ns ""
+ * for cluster-scoped kinds. ERROR_NOT_FOUND; ERROR_GONE: it has another uid or version than a precondition;
+ * ERROR_FORBIDDEN: a namespace that is always there.
+ */
+int delete_object(struct api *api, struct arena *arena, const struct resource *resource,
+                  const char *ns, const char *name, const struct delete_options *options,
+                  cJSON **ret_object, struct error *err) MUST_CHECK;

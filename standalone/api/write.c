@@ -31,7 +31,6 @@
  *
  * Functions that return int: 0, or -1 after a refusal; 1: another writer was faster, and nothing was written.
  */
-enum write_adds { ADDS_NEVER, ADDS_IF_ABSENT, ADDS_ALWAYS }; /* an object that is not there */
 /* The type of the body. */
 enum patch_type { NO_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH, PATCH_TYPES };
 static const char *const MEDIA_TYPES[] = {
@@ -42,8 +41,8 @@ static const char *const MEDIA_TYPES[] = {
 };
 struct write {
     struct api_call *call;
-    enum write_adds adds;
     const char *key;
+    bool creates;
     enum patch_type patch;
     const char *subresource; /* "" or "status" */
     const cJSON *live;       /* NULL: it is created */
@@ -54,8 +53,6 @@ struct write {
     struct kv_guard place;
     cJSON *object;
     bool is_taken;          /* another object has its name */
-    bool any_kind;          /* what the object says of its kind does not count */
-    bool managed;           /* managedFields are set: server-side apply */
     const cJSON *conflicts; /* of an apply: the Status */
 };
 
@@ -76,35 +73,34 @@ static int write_refuse_field(struct api_call *call, const char *field, const ch
                             field_errors_status(errors, kind->group, kind->kind, call->route.name));
 }
 
-/* patched: a patch made what is wrong. No part of the object is repeated: it may be a Secret. */
-static int write_refuse(struct write *write, bool patched, const char *why)
+/* No part of the object is repeated: it may be a Secret. */
+static int write_refuse(struct write *write, const char *why)
 {
     struct api_call *call = write->call;
 
-    if (!patched)
-        return call_fail(call, 400, "BadRequest", "this is no %s: %s", call->resource->kind.kind,
-                         why);
-
-    return write_refuse_field(call, "patch", why);
+    if (write->patch != NO_PATCH)
+        return write_refuse_field(call, "patch", why);
+    return call_fail(call, 400, "BadRequest", "this is no %s: %s", call->resource->kind.kind, why);
 }
 
-/* A built-in kind need not be said. */
-static int write_check_kind(struct write *write, cJSON *object, bool patched)
+/* A built-in kind need not be said, and a strategic patch may say any. */
+static int write_check_kind(struct write *write, cJSON *object)
 {
     static const char *const NAMES[] = { "apiVersion", "kind" };
     struct api_call *call = write->call;
     const char *const expected[] = { resource_api_version(call->arena, call->resource),
                                      call->resource->kind.kind };
+    bool any_kind = write->patch == STRATEGIC_PATCH;
 
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
         const cJSON *said = json_get(object, NAMES[i]);
         const char *text = json_string(said, "");
 
         if (said && !cJSON_IsString(said) && !cJSON_IsNull(said))
-            return write_refuse(write, patched, "apiVersion and kind must be strings");
-        if (!*text && call->resource->custom && !write->any_kind)
-            return write_refuse(write, patched, "apiVersion and kind are missing");
-        if (*text && !write->any_kind && !str_equal(text, expected[i]))
+            return write_refuse(write, "apiVersion and kind must be strings");
+        if (!*text && call->resource->custom)
+            return write_refuse(write, "apiVersion and kind are missing");
+        if (*text && !any_kind && !str_equal(text, expected[i]))
             return call_fail(call, 400, "BadRequest", "%s is %.60s and must be %s", NAMES[i], text,
                              expected[i]);
         json_set_string(object, NAMES[i], expected[i]);
@@ -112,7 +108,7 @@ static int write_check_kind(struct write *write, cJSON *object, bool patched)
     return 0;
 }
 
-static int write_check_unknown(struct write *write, const cJSON *unknown, bool patched)
+static int write_check_unknown(struct write *write, const cJSON *unknown)
 {
     struct arena *arena = write->call->arena;
     const char *validation = write->call->query.field_validation, *all = "";
@@ -127,11 +123,11 @@ static int write_check_unknown(struct write *write, const cJSON *unknown, bool p
         else if (strlen(all) < MAX_UNKNOWN_TEXT)
             all = arena_printf(arena, "%s%s%s", all, *all ? ", " : "", text);
     }
-    return *all ? write_refuse(write, patched, all) : 0;
+    return *all ? write_refuse(write, all) : 0;
 }
 
 /* object must be a tree of its own. */
-static int write_decode(struct write *write, cJSON *object, bool patched)
+static int write_decode(struct write *write, cJSON *object)
 {
     struct api_call *call = write->call;
     const struct resource *resource = call->resource;
@@ -139,13 +135,13 @@ static int write_decode(struct write *write, cJSON *object, bool patched)
     struct error err;
 
     if (!cJSON_IsObject(object))
-        return write_refuse(write, patched, "it is no object");
-    if (write_check_kind(write, object, patched) < 0)
+        return write_refuse(write, "it is no object");
+    if (write_check_kind(write, object) < 0)
         return -1;
     if (object_decode(resource->schema, resource->custom, object, unknown, &err) < 0)
-        return write_refuse(write, patched, err.message);
+        return write_refuse(write, err.message);
     /* An applied object was compared with the schema. */
-    if (!write->managed && write_check_unknown(write, unknown, patched) < 0)
+    if (write->patch != APPLY_PATCH && write_check_unknown(write, unknown) < 0)
         return -1;
     if (resource->custom)
         schema_default(resource->schema, object);
@@ -240,14 +236,16 @@ static void write_take_metadata(struct write *write)
         json_set_copy(metadata, "uid", json_get(live, "uid"));
 }
 
-static struct managed_fields_write write_managed_fields(const struct write *write,
-                                                        const char *manager)
+static struct managed_fields_write write_managed_fields(const struct write *write)
 {
+    const struct api_call *call = write->call;
+
     return (struct managed_fields_write){
-        .resource = write->call->resource,
+        .resource = call->resource,
         .subresource = write->subresource,
-        .manager = manager,
-        .now_us = clock_wall_us(write->call->api->clock),
+        .manager = managed_fields_manager(call->arena, call->query.field_manager,
+                                          call->request->user_agent),
+        .now_us = clock_wall_us(call->api->clock),
     };
 }
 
@@ -377,13 +375,10 @@ static int write_validate(struct write *write)
 static int write_admit(struct write *write)
 {
     struct api_call *call = write->call;
-
-    const struct managed_fields_write fields =
-        write_managed_fields(write, managed_fields_manager(call->arena, call->query.field_manager,
-                                                           call->request->user_agent));
+    const struct managed_fields_write fields = write_managed_fields(write);
 
     write_take_metadata(write);
-    if (!write->managed)
+    if (write->patch != APPLY_PATCH)
         managed_fields_update(call->arena, &fields, write->live, write->object);
     write_apply_admission(write);
     if (write->live)
@@ -480,7 +475,7 @@ static int write_check_place(struct write *write)
     struct api_call *call = write->call;
     const char *uid = object_meta_text(write->object, "uid");
     const char *version = object_meta_text(write->object, "resourceVersion");
-    bool counts = write->live ? write->sent != NULL : write->adds == ADDS_IF_ABSENT;
+    bool counts = write->live ? write->sent != NULL : write->patch == APPLY_PATCH;
 
     if (*uid && counts && !str_equal(uid, object_meta_text(write->live, "uid")))
         return call_fail_named(call, 409, "Conflict", call->route.name,
@@ -500,8 +495,7 @@ static int write_check_place(struct write *write)
 static int write_patch(struct write *write, const cJSON *patch, cJSON **ret, struct error *err)
 {
     struct arena *arena = write->call->arena;
-    const struct managed_fields_write fields =
-        write_managed_fields(write, write->call->query.field_manager);
+    const struct managed_fields_write fields = write_managed_fields(write);
 
     switch (write->patch) {
     case JSON_PATCH:
@@ -512,11 +506,9 @@ static int write_patch(struct write *write, const cJSON *patch, cJSON **ret, str
         *ret = merge_patch_apply(arena, write->live, patch);
         return 0;
     case STRATEGIC_PATCH:
-        write->any_kind = true;
         return strategic_patch_apply(arena, write->call->resource->schema, write->live, patch, ret,
                                      err);
     default: /* live may be NULL: the object is made */
-        write->managed = true;
         return managed_fields_apply(arena, &fields, write->live, patch, write->call->query.force,
                                     ret, &write->conflicts, err);
     }
@@ -538,7 +530,7 @@ static int write_change(struct write *write)
 
     int r = write_patch(write, patch, &object, &err);
     if (r == 0)
-        return write_decode(write, object, true);
+        return write_decode(write, object);
     if (write->conflicts)
         return call_fail_status(call, write->conflicts);
     if (r == -ERROR_CONFLICT)
@@ -555,9 +547,9 @@ static int write_once(struct write *write)
 
     if (write_load(write) < 0)
         return -1;
-    if (!write->live && (write->adds == ADDS_NEVER || *write->subresource))
+    if (!write->live && !write->creates && (write->patch != APPLY_PATCH || *write->subresource))
         return call_fail_not_found(call, name);
-    if (write->adds == ADDS_ALWAYS) {
+    if (write->creates) {
         write->is_taken = write->live;
         write->live = NULL;
     }
@@ -592,7 +584,7 @@ static int write_read_sent(struct write *write, const char *options)
     cJSON *object;
 
     if (write_check_options(write->call, WRITE_OBJECT, options) < 0 ||
-        call_body(write->call, &object) < 0 || write_decode(write, object, false) < 0 ||
+        call_body(write->call, &object) < 0 || write_decode(write, object) < 0 ||
         write_check_names(write) < 0)
         return -1;
     write->sent = write->object;
@@ -601,7 +593,7 @@ static int write_read_sent(struct write *write, const char *options)
 
 int call_create(struct api_call *call)
 {
-    struct write write = { .call = call, .subresource = "", .adds = ADDS_ALWAYS };
+    struct write write = { .call = call, .subresource = "", .creates = true };
     const char *prefix;
     char uuid[UUID_LEN];
     int64_t version;
@@ -647,11 +639,9 @@ int call_patch(struct api_call *call)
                          "application/apply-patch+yaml",
                          call->resource->kind.plural);
 
-    bool applies = write.patch == APPLY_PATCH;
-
-    if (write_check_options(call, applies ? WRITE_APPLY : WRITE_PATCH, "PatchOptions") < 0)
+    if (write_check_options(call, write.patch == APPLY_PATCH ? WRITE_APPLY : WRITE_PATCH,
+                            "PatchOptions") < 0)
         return -1;
-    write.adds = applies ? ADDS_IF_ABSENT : ADDS_NEVER;
     write.key = stored_key(call->arena, call->resource, call->route.ns, call->route.name);
     return write_in_turn(&write);
 }
