@@ -93,9 +93,19 @@ int present_object(struct api_call *call, int code, cJSON *object)
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
-cJSON *call_status(struct arena *arena, int code, const char *reason, const char *message)
+cJSON *call_empty_status(struct arena *arena)
 {
     cJSON *status = json_object(arena);
+
+    json_set_string(status, "kind", "Status");
+    json_set_string(status, "apiVersion", "v1");
+    json_set_object(status, "metadata");
+    return status;
+}
+
+cJSON *call_status(struct arena *arena, int code, const char *reason, const char *message)
+{
+    cJSON *status = call_empty_status(arena);
 
     json_set_string(status, "status", "Failure");
     json_set_string(status, "message", message);
@@ -107,11 +117,8 @@ cJSON *call_status(struct arena *arena, int code, const char *reason, const char
 
 int call_fail_status(struct api_call *call, const cJSON *status)
 {
-    cJSON *whole = json_object(call->arena);
+    cJSON *whole = call_empty_status(call->arena); /* that of field errors lacks these members */
 
-    json_set_string(whole, "kind", "Status");
-    json_set_string(whole, "apiVersion", "v1");
-    json_set_object(whole, "metadata");
     json_for_each (member, status)
         json_set_copy(whole, member->string, member);
     (void)call_reply(call, (int)json_int(json_get(status, "code"), 500), whole);

@@ -58,8 +58,10 @@ int call_fail_error(struct api_call *call, const struct error *err);
 /* 422 if there are errors; else 0. kind: "CreateOptions". */
 int call_check_options(struct api_call *call, const struct field_errors *errors, const char *kind);
 
-/* A Status that refuses, without kind and apiVersion; reason NULL: none. */
+/* A Status that refuses; reason NULL: none. */
 cJSON *call_status(struct arena *arena, int code, const char *reason, const char *message);
+/* A Status that has no result yet. */
+cJSON *call_empty_status(struct arena *arena);
 
 /* A header Warning; the same text once. */
 void call_warn(struct api_call *call, const char *text);

@@ -185,14 +185,11 @@ static int delete_read_options(struct api_call *call, struct delete_options *ret
 
 static int delete_reply(struct api_call *call, cJSON *object)
 {
-    cJSON *status = json_object(call->arena);
+    cJSON *status = call_empty_status(call->arena);
     const struct kube_kind *kind = &call->resource->kind;
 
     if (str_equal(kind->plural, "serviceaccounts")) /* as there */
         return present_object(call, 200, object);
-    json_set_string(status, "kind", "Status");
-    json_set_string(status, "apiVersion", "v1");
-    json_set_object(status, "metadata");
     json_set_string(status, "status", "Success");
 
     cJSON *details = json_set_object(status, "details");

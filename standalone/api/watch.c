@@ -138,9 +138,6 @@ static bool watch_tell_failure(struct api_watch *watch, struct arena *arena,
                          : call_status(arena, 500, "InternalError", err->message);
     size_t len;
 
-    json_set_string(status, "kind", "Status");
-    json_set_string(status, "apiVersion", "v1");
-    json_set_object(status, "metadata");
     watch->state = WATCH_ENDED;
 
     const char *text = json_text(arena, status, &len);

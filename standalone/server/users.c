@@ -15,8 +15,7 @@
 #define BLANKS " \t\r"
 
 struct entry {
-    struct user user;
-    char *name;
+    struct user user; /* with a name of its own */
     char hash[SHA256_HEX_LEN];
 };
 struct users {
@@ -27,27 +26,13 @@ struct users {
 void users_destroy(struct users *users)
 {
     for (size_t i = 0; users && i < users->len; i++)
-        free(users->items[i].name);
+        free((void *)(uintptr_t)users->items[i].user.name);
     free(users);
 }
 
 size_t users_len(const struct users *users)
 {
     return users->len;
-}
-
-/* The next word of a line; "" at its end. */
-static char *next_word(struct arena *arena, const char **at, const char *end)
-{
-    const char *begin = *at + strspn(*at, BLANKS);
-
-    if (begin > end)
-        begin = end;
-
-    size_t len = strcspn(begin, BLANKS "\n");
-
-    *at = begin + len;
-    return arena_strndup(arena, begin, len);
 }
 
 /* Characters that YAML of a kubeconfig and a line of a log can hold: no C0, DEL or C1. */
@@ -60,40 +45,35 @@ static bool is_printable(const char *name)
     return str_is_utf8(name, strlen(name));
 }
 
-static int read_line(struct users *users, struct arena *arena, const char *line, size_t len,
-                     size_t number, struct error *err)
+/* Changes the line. */
+static int read_line(struct users *users, char *line, size_t number, struct error *err)
 {
-    const char *at = line, *end = line + len;
-    const char *name = next_word(arena, &at, end);
-    const char *role = next_word(arena, &at, end);
-    const char *credentials = next_word(arena, &at, end);
+    char *rest = NULL;
+    const char *name = strtok_r(line, BLANKS, &rest), *role = strtok_r(NULL, BLANKS, &rest);
+    const char *hash = strtok_r(NULL, BLANKS, &rest);
+    struct entry *entry = &users->items[users->len];
 
-    if (!*name || *name == '#')
+    if (!name || *name == '#')
         return 0;
     if (users->len == USERS_MAX)
         return error_set(err, ERROR_INVALID, "more than %d users", USERS_MAX);
-
-    struct entry *entry = &users->items[users->len];
-
     if (!is_printable(name))
         return error_set(err, ERROR_INVALID,
                          "line %zu: the user's name holds control characters, or is no UTF-8",
                          number);
-    if (!role_parse(role, &entry->user.role))
+    if (!role || !role_parse(role, &entry->user.role))
         return error_set(err, ERROR_INVALID,
                          "line %zu: the role of '%.100s' must be admin, edit or view", number,
                          name);
-    if (strlen(credentials) != SHA256_HEX_LEN - 1 ||
-        strspn(credentials, "0123456789abcdef") != SHA256_HEX_LEN - 1 ||
-        *next_word(arena, &at, end))
+    if (!hash || strlen(hash) != SHA256_HEX_LEN - 1 ||
+        strspn(hash, "0123456789abcdef") != SHA256_HEX_LEN - 1 || strtok_r(NULL, BLANKS, &rest))
         return error_set(
             err, ERROR_INVALID,
             "line %zu: behind '%.100s' and the role must be the SHA-256 of the token in "
             "hexadecimal, and nothing else",
             number, name);
-    memcpy(entry->hash, credentials, SHA256_HEX_LEN);
-    entry->name = xstrdup(name);
-    entry->user.name = entry->name;
+    memcpy(entry->hash, hash, SHA256_HEX_LEN);
+    entry->user.name = xstrdup(name);
     users->len++;
     return 0;
 }
@@ -101,24 +81,17 @@ static int read_line(struct users *users, struct arena *arena, const char *line,
 int users_parse(const char *text, struct users **ret, struct error *err)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct users *users = xcalloc(1, sizeof(*users));
+    CLEANUP(users_destroyp) struct users *users = xcalloc(1, sizeof(*users));
+    char *lines = arena_strdup(arena, text), *line;
+    int r = 0;
 
-    for (size_t number = 1; *text; number++) {
-        size_t len = strcspn(text, "\n");
-        int r = read_line(users, arena, text, len, number, err);
-
-        if (r < 0) {
-            users_destroy(users);
-            return r;
-        }
-        text += len + (text[len] == '\n');
-    }
-    if (!users->len) {
-        users_destroy(users);
-        return error_set(err, ERROR_INVALID, "there is no user in it");
-    }
-    *ret = users;
-    return 0;
+    for (size_t number = 1; r == 0 && (line = strsep(&lines, "\n")); number++)
+        r = read_line(users, line, number, err);
+    if (r == 0 && !users->len)
+        r = error_set(err, ERROR_INVALID, "there is no user in it");
+    if (r == 0)
+        *ret = TAKE(users);
+    return r;
 }
 
 const struct user *users_find_token(const struct users *users,
@@ -225,18 +198,15 @@ bool users_file_find(struct users_file *file, struct arena *arena,
 
 int users_file_open(const char *path, struct users_file **ret, struct error *err)
 {
-    struct users_file *file = xcalloc(1, sizeof(*file));
+    CLEANUP(users_file_closep) struct users_file *file = xcalloc(1, sizeof(*file));
 
     file->path = xstrdup(path);
     pthread_mutex_init(&file->lock, NULL);
 
     int r = load(path, &file->seen, &file->users, err);
-    if (r < 0) {
-        users_file_close(file);
-        return r;
-    }
-    *ret = file;
-    return 0;
+    if (r == 0)
+        *ret = TAKE(file);
+    return r;
 }
 
 void users_file_close(struct users_file *file)

@@ -17,6 +17,7 @@ struct users;
 /* ERROR_INVALID names the line, and nothing of a hash; or there is no user at all. */
 int users_parse(const char *text, struct users **ret, struct error *err) MUST_CHECK;
 void users_destroy(struct users *users); /* NULL is fine */
+DEFINE_CLEANUP(struct users *, users_destroy)
 size_t users_len(const struct users *users);
 
 /* Whose token has this SHA-256, in hexadecimal. Takes as long for any of them. NULL: there is none.
@@ -45,6 +46,7 @@ struct users_file;
 /* ERROR_NOT_FOUND: there is no such file; ERROR_INVALID names it. */
 int users_file_open(const char *path, struct users_file **ret, struct error *err) MUST_CHECK;
 void users_file_close(struct users_file *file); /* NULL is fine */
+DEFINE_CLEANUP(struct users_file *, users_file_close)
 /* Any thread: the user whose token has this SHA-256, with a name in the arena. false: there is none. */
 bool users_file_find(struct users_file *file, struct arena *arena,
                      const char hash[static SHA256_HEX_LEN], struct user *ret);
