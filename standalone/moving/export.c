@@ -40,7 +40,7 @@ struct export
     const struct resource *resource;
     FILE *file;
     struct buf buf;
-    struct export_counts counts;
+    struct manifest_counts counts;
 };
 
 static int write_object(struct export *export, struct arena *arena, const struct kv_value *value,
@@ -68,7 +68,7 @@ static int write_object(struct export *export, struct arena *arena, const struct
         return error_set(err, ERROR_TOO_LARGE, "a %s is too large to be written", kind->kind);
     if (fwrite(export->buf.data, 1, export->buf.len, export->file) != export->buf.len)
         return error_set(err, ERROR_UNAVAILABLE, "write: %s", strerrordesc_np(errno));
-    export->counts.written++;
+    export->counts.made++;
     return 0;
 }
 
@@ -104,7 +104,7 @@ static int write_kind(struct export *export, struct error *err)
 }
 
 int export_write(struct arena *arena, struct kv_reader *reader, const struct resources *resources,
-                 const struct export_options *options, FILE *file, struct export_counts *ret,
+                 const struct export_options *options, FILE *file, struct manifest_counts *ret,
                  struct error *err)
 {
     struct export export = { .arena = arena,

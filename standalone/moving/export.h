@@ -13,12 +13,6 @@ struct export_options {
     bool all;       /* finished ones without it: they run again */
 };
 
-struct export_counts {
-    size_t written;
-    size_t left_out[MANIFEST_VERDICTS]; /* finished, children, … */
-    size_t without_owners;              /* written, and without an owner from now on */
-};
-
 /*
  * Documents behind "---", members by name, in this order: namespaces, accounts, Secrets and ConfigMaps,
  * Proplets, jobs, rounds, Tasks, each by namespace and name as the store has them. The same store gives
@@ -26,5 +20,5 @@ struct export_counts {
  * the caller flushes it.
  */
 int export_write(struct arena *arena, struct kv_reader *reader, const struct resources *resources,
-                 const struct export_options *options, FILE *file, struct export_counts *ret,
+                 const struct export_options *options, FILE *file, struct manifest_counts *ret,
                  struct error *err) MUST_CHECK;

@@ -171,7 +171,7 @@ static int import_make(const struct import_object *object, const char **ret_why,
 
 struct import {
     const struct import_options *options;
-    struct import_counts counts;
+    struct manifest_counts counts;
 };
 
 static const char *place_text(struct arena *arena, const struct yaml_place *place)
@@ -271,14 +271,14 @@ static int take(void *ctx, const struct yaml_place *place, cJSON *object, struct
     if (r < 0)
         return error_wrap(err, "%s", place_text(arena, place));
     import->counts.without_owners += r > 0 && manifest_loses_owners(object);
-    import->counts.created += r > 0;
+    import->counts.made += r > 0;
     import->counts.unchanged += r == 0 && !why;
     if (why)
         refuse(import, arena, place, object, why);
     return 0;
 }
 
-int import_read(FILE *file, const struct import_options *options, struct import_counts *ret,
+int import_read(FILE *file, const struct import_options *options, struct manifest_counts *ret,
                 struct error *err)
 {
     struct import import = { .options = options };

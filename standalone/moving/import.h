@@ -30,15 +30,7 @@ struct import_options {
     void *refused_ctx;
 };
 
-struct import_counts {
-    size_t created;
-    size_t unchanged;
-    size_t refused;
-    size_t left_out[MANIFEST_VERDICTS];
-    size_t without_owners;
-};
-
 /* Refused objects are counted, and no error. An error ends it where it is; *ret is set all the same:
  * the file cannot be read further, or the server does not answer or has no room. */
-int import_read(FILE *file, const struct import_options *options, struct import_counts *ret,
+int import_read(FILE *file, const struct import_options *options, struct manifest_counts *ret,
                 struct error *err) MUST_CHECK;

@@ -17,6 +17,14 @@ enum manifest_verdict {
 };
 extern const char *const MANIFEST_WORDS[]; /* "made by controllers", for counts */
 
+/* Objects of one export or import. */
+struct manifest_counts {
+    size_t made;               /* written, or created */
+    size_t unchanged, refused; /* of an import */
+    size_t left_out[MANIFEST_VERDICTS];
+    size_t without_owners; /* made, and without an owner from now on */
+};
+
 enum manifest_verdict manifest_judge(const struct kube_kind *kind, const cJSON *object);
 
 /*

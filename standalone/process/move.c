@@ -19,23 +19,19 @@
 
 /* --- what both tell --- */
 
-static void tell_left_out(const size_t counts[static MANIFEST_VERDICTS])
+static void tell(const struct manifest_counts *counts)
 {
     for (size_t i = 0; i < MANIFEST_VERDICTS; i++) {
-        if (counts[i])
-            (void)fprintf(stderr, "left out: %zu %s%s\n", counts[i], MANIFEST_WORDS[i],
+        if (counts->left_out[i])
+            (void)fprintf(stderr, "left out: %zu %s%s\n", counts->left_out[i], MANIFEST_WORDS[i],
                           i == MANIFEST_FINISHED
                               ? " (--status takes them along for import, --all to run again)"
                               : "");
     }
-}
-
-static void tell_without_owners(size_t count)
-{
-    if (count)
+    if (counts->without_owners)
         (void)fprintf(stderr,
                       "%zu without the owners that they had: nothing deletes them with these\n",
-                      count);
+                      counts->without_owners);
 }
 
 /* --- export --- */
@@ -48,7 +44,7 @@ static int write_export(struct arena *arena, const struct standalone_settings *s
                                             .all = settings->all };
     CLEANUP(kv_reader_closep) struct kv_reader *reader = NULL;
     CLEANUP(resources_destroyp) struct resources *resources = NULL;
-    struct export_counts counts = { .written = 0 };
+    struct manifest_counts counts = { .made = 0 };
 
     int r = kv_reader_open(data_dir_path(arena, settings->data_dir, DATA_DIR_STORE), &reader, err);
     if (r == 0)
@@ -63,9 +59,8 @@ static int write_export(struct arena *arena, const struct standalone_settings *s
                                          : arena_printf(arena, "'%s'", settings->output));
     if (r < 0)
         return r;
-    (void)fprintf(stderr, "exported %zu objects\n", counts.written);
-    tell_left_out(counts.left_out);
-    tell_without_owners(counts.without_owners);
+    (void)fprintf(stderr, "exported %zu objects\n", counts.made);
+    tell(&counts);
     return 0;
 }
 
@@ -180,18 +175,17 @@ static int import_file(struct arena *arena, const struct standalone_settings *se
     CLEANUP(target_releasep) struct target target = { .kv = NULL };
     struct import_options options = { .refused = tell_refused,
                                       .source = file == stdin ? "stdin" : settings->file };
-    struct import_counts counts;
+    struct manifest_counts counts;
 
     (void)signal(SIGPIPE, SIG_IGN);
     int r = open_target(arena, settings, &target, &options, err);
     if (r < 0)
         return r;
     r = import_read(file, &options, &counts, err);
-    printf("created %zu, unchanged %zu, refused %zu\n", counts.created, counts.unchanged,
+    printf("created %zu, unchanged %zu, refused %zu\n", counts.made, counts.unchanged,
            counts.refused);
     (void)fflush(stdout);
-    tell_left_out(counts.left_out);
-    tell_without_owners(counts.without_owners);
+    tell(&counts);
     if (r < 0)
         return error_wrap(err,
                           "ended before the end of the file; what was made stays, and can be run "

@@ -21,8 +21,7 @@ static const struct export_options ALL = { .all = true };
 static struct kv_fixture second_store;
 static struct in_process second = { .user = { .name = "import", .role = ROLE_ADMIN },
                                     .user_agent = "import" };
-static struct export_counts exported;
-static struct import_counts imported;
+static struct manifest_counts exported, imported;
 static const char *import_refusals; /* a line each */
 
 static void moving_setup(void)
@@ -202,7 +201,7 @@ TEST(what_the_server_and_controllers_set_is_not_exported)
                                                    "    a: \"on\"\n"
                                                    "  name: c\n"
                                                    "  namespace: default\n");
-    ck_assert_uint_eq(exported.written, 1);
+    ck_assert_uint_eq(exported.made, 1);
     ck_assert_uint_eq(exported.without_owners, 1);
     ck_assert_str_eq(left_out(), "0 finished, 0 children, 0 deleted, 1 of the cluster");
     make_task("t", "", "");
@@ -329,9 +328,9 @@ TEST(one_namespace_is_itself_and_what_is_in_it)
     const char *names = names_in(export_of(&kv_store, &one));
     ck_assert(str_has_prefix(names, "Namespace n, ConfigMap c01, ConfigMap c03, "));
     ck_assert(str_has_suffix(names, "ConfigMap c37, ConfigMap c39"));
-    ck_assert_uint_eq(exported.written, 21);
+    ck_assert_uint_eq(exported.made, 21);
     (void)export_of(&kv_store, &PLAIN);
-    ck_assert_uint_eq(exported.written, 42);
+    ck_assert_uint_eq(exported.made, 42);
 
     ck_assert_int_eq(kv_reader_open(kv_store.options.path, &reader, &err), 0);
     ck_assert_int_eq(
@@ -358,14 +357,14 @@ TEST(an_export_that_is_imported_exports_the_same_bytes)
               "[{}],\"a\":null}");
 
     const char *first = export_of(&kv_store, &WITH_STATUS);
-    size_t written = exported.written;
+    size_t written = exported.made;
     import_into(second.api, first);
     ck_assert_str_eq(import_refusals, "");
-    ck_assert_uint_eq(imported.created, written);
+    ck_assert_uint_eq(imported.made, written);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), first);
     import_into(second.api, first);
     ck_assert_uint_eq(imported.unchanged, written);
-    ck_assert_uint_eq(imported.created + imported.refused, 0);
+    ck_assert_uint_eq(imported.made + imported.refused, 0);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), first);
 }
 
@@ -391,7 +390,7 @@ TEST(a_list_with_all_that_a_server_sets_is_imported)
     }
     import_into(second.api, json_text(test_arena, list, NULL));
     ck_assert_str_eq(import_refusals, "");
-    ck_assert_uint_eq(imported.created, 8);
+    ck_assert_uint_eq(imported.made, 8);
     ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
     ck_assert_str_eq(export_of(&second_store, &WITH_STATUS), export_of(&kv_store, &WITH_STATUS));
 }
@@ -435,7 +434,7 @@ TEST(refusals_name_place_and_field_and_the_rest_is_made)
         "f.yaml: document 8, line 19: ConfigMap without a name: metadata.name is missing\n"
         "f.yaml: document 10, line 23: object d: kind is missing\n"
         "f.yaml: document 11, line 25: ConfigMap e: apiVersion is missing\n");
-    ck_assert_uint_eq(imported.created, 2);
+    ck_assert_uint_eq(imported.made, 2);
     ck_assert_uint_eq(imported.refused, 8);
     ck_assert_uint_eq(imported.left_out[MANIFEST_CHILD], 1);
     ck_assert_str_eq(names_in(export_of(&second_store, &PLAIN)),
@@ -452,7 +451,7 @@ TEST(what_kubectl_writes_as_json_is_taken_as_it_is)
                 "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"b\"},"
                 "\"data\":{\"a\":1}}]}");
     ck_assert(str_has_prefix(import_refusals, "f.yaml: document 1, item 2, line 3: ConfigMap b: "));
-    ck_assert_uint_eq(imported.created, 1);
+    ck_assert_uint_eq(imported.made, 1);
 
     const cJSON *documents = NULL;
     const char *text = export_of(&second_store, &PLAIN);
