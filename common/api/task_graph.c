@@ -19,11 +19,6 @@ struct task_graph {
     struct map *by_name;
 };
 
-static void destroy_map(void *map)
-{
-    map_destroy(map);
-}
-
 struct task_graph *task_graph_create(struct arena *arena, const struct propellerjob_spec *spec)
 {
     struct task_graph *graph = arena_new(arena, struct task_graph);
@@ -31,7 +26,7 @@ struct task_graph *task_graph_create(struct arena *arena, const struct propeller
     graph->arena = arena;
     graph->len = spec->tasks.len;
     graph->nodes = arena_array(arena, struct node, graph->len);
-    graph->by_name = arena_own(arena, map_create(NULL), destroy_map);
+    graph->by_name = map_of_arena(arena);
     for (size_t i = 0; i < graph->len; i++) {
         struct node *node = &graph->nodes[i];
 

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "common/base/alloc.h"
+#include "common/base/arena.h"
 
 #define FIRST_SLOTS 16
 
@@ -109,6 +110,16 @@ void map_destroy(struct map *map)
     }
     free(map->slots);
     free(map);
+}
+
+static void destroy(void *map)
+{
+    map_destroy(map);
+}
+
+struct map *map_of_arena(struct arena *arena)
+{
+    return arena_own(arena, map_create(NULL), destroy);
 }
 
 /* The slot of key, or the free one where it would go. */

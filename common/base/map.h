@@ -10,12 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct arena;
 struct map;
 
 /* release may be NULL. It is called for each value that is replaced, removed or still there when
  * the map is destroyed. */
 struct map *map_create(void (*release)(void *value));
 void map_destroy(struct map *map); /* NULL is fine */
+/* A map without a release function, which the arena destroys. */
+struct map *map_of_arena(struct arena *arena);
 
 void *map_get(const struct map *map, const char *key);       /* NULL: not there */
 void map_set(struct map *map, const char *key, void *value); /* value must not be NULL */

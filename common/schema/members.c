@@ -23,18 +23,13 @@ static bool are_few(const cJSON *object)
     return true;
 }
 
-static void release_names(void *names)
-{
-    map_destroy(names);
-}
-
 struct members members_of(struct arena *arena, const cJSON *object)
 {
     struct members members = { .object = cJSON_IsObject(object) ? object : NULL };
 
     if (!members.object || are_few(object))
         return members;
-    members.names = arena_own(arena, map_create(NULL), release_names);
+    members.names = map_of_arena(arena);
     for (cJSON *member = object->child; member; member = member->next)
         map_set(members.names, member->string, member);
     return members;

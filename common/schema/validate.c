@@ -294,11 +294,6 @@ static const char *item_key(struct arena *arena, const struct schema *schema, co
     return key;
 }
 
-static void release_map(void *map)
-{
-    map_destroy(map);
-}
-
 /* The items of the old list by their keys; NULL in lists that are one value. */
 static struct map *old_items(struct check *check, const struct place *place)
 {
@@ -306,7 +301,7 @@ static struct map *old_items(struct check *check, const struct place *place)
 
     if (place->schema->list != SCHEMA_LIST_MAP || !cJSON_IsArray(place->old))
         return NULL;
-    items = arena_own(check->arena, map_create(NULL), release_map);
+    items = map_of_arena(check->arena);
     for (cJSON *old = (cJSON *)(uintptr_t)json_first(place->old); old; old = old->next) {
         const char *key = item_key(check->arena, place->schema, old);
 
@@ -454,7 +449,7 @@ static void check_duplicates(struct check *check, const struct place *place)
 
     if (schema->list == SCHEMA_LIST_MAP && !check_items_are_objects(check, place))
         return;
-    seen = arena_own(check->arena, map_create(NULL), release_map);
+    seen = map_of_arena(check->arena);
     json_for_each (item, place->value) {
         const char *key = item_key(check->arena, schema, item);
         size_t *times = map_get(seen, key);

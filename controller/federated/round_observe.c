@@ -101,14 +101,9 @@ static void observe_task(const struct traininground_deps *deps, struct reconcile
         arena_strdup(rc->arena, json_string(json_path(json, "status", "reason", NULL), ""));
 }
 
-static void free_map(void *map)
-{
-    map_destroy(map);
-}
-
 const struct map *rounds_read(struct arena *arena, const struct object_list *rounds)
 {
-    struct map *counted = arena_own(arena, map_create(NULL), free_map);
+    struct map *counted = map_of_arena(arena);
 
     for (size_t i = 0; i < rounds->len; i++) {
         const cJSON *round = kube_object_json(arena, rounds->items[i]);

@@ -4,11 +4,6 @@
 #include "common/api/task_graph.h"
 #include "common/base/map.h"
 
-static void destroy_map(void *map)
-{
-    map_destroy(map);
-}
-
 const char *job_child_name(struct arena *arena, const char *job, const char *task)
 {
     return child_name(arena, NAME_MAX_OBJECT, "%s-%s", job, task);
@@ -111,7 +106,7 @@ static void sort(struct arena *arena, struct job_tasks *tasks)
 static void add_refs(struct arena *arena, const struct propellerjob_spec *spec,
                      struct job_tasks *tasks)
 {
-    struct map *known = arena_own(arena, map_create(NULL), destroy_map);
+    struct map *known = map_of_arena(arena);
 
     for (size_t i = 0; i < tasks->len; i++)
         map_set(known, tasks->items[i].object, tasks);

@@ -119,31 +119,15 @@ static int selection_read_label(struct selection_parser *parser, struct requirem
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-/* Besides metadata.name and metadata.namespace; Events of events.k8s.io have the same names in their own form. */
-static const struct {
-    const char *plural, *fields[16]; /* ended by NULL */
-} FIELDS[] = {
-    { "namespaces", { "status.phase" } },
-    { "secrets", { "type" } },
-    { "events",
-      { "involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
-        "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
-        "involvedObject.fieldPath", "regarding.kind", "regarding.namespace", "regarding.name",
-        "regarding.uid", "reason", "reportingComponent", "source", "type" } },
-};
-
 /* A kind that is never there can be selected by any field. */
 static bool selection_has_field(const struct resource *resource, const char *field)
 {
     if (resource->absent || str_equal(field, "metadata.name") ||
         (resource->kind.namespaced && str_equal(field, "metadata.namespace")))
         return true;
-    for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++) {
-        for (size_t n = 0; FIELDS[i].fields[n]; n++) {
-            if (str_equal(FIELDS[i].plural, resource->kind.plural) &&
-                str_equal(FIELDS[i].fields[n], field))
-                return true;
-        }
+    json_for_each (known, resource->fields) {
+        if (str_equal(json_string(known, ""), field))
+            return true;
     }
     return false;
 }

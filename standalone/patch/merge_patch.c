@@ -56,11 +56,6 @@ static cJSON *merge_added(const struct merging *merging, const cJSON *value)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static void merge_release_map(void *map)
-{
-    map_destroy(map);
-}
-
 /* Identifies an item of a list: by its member key, or by the item itself if key is NULL. Returns NULL if the item does
  * not have that member. */
 static const char *merge_identity(struct arena *arena, const char *key, const cJSON *item)
@@ -73,7 +68,7 @@ static const char *merge_identity(struct arena *arena, const char *key, const cJ
 /* The first of equal items counts. */
 static struct map *merge_index(struct arena *arena, const char *key, cJSON *list)
 {
-    struct map *items = arena_own(arena, map_create(NULL), merge_release_map);
+    struct map *items = map_of_arena(arena);
 
     for (cJSON *item = list->child; item; item = item->next) {
         const char *id = merge_identity(arena, key, item);

@@ -149,21 +149,13 @@ static void event_convert(cJSON *event, bool to_core)
 
 /* Names, columns and schemas are in kinds.yaml and builtin.json. */
 const struct resource BUILTIN_RESOURCES[] = {
-    { .kind = { .group = "", .plural = "configmaps" },
-      .storage = "core/configmaps",
-      .validate = configmap_validate },
-    { .kind = { .group = "", .plural = "events" }, .storage = "core/events" },
+    { .kind = { .group = "", .plural = "configmaps" }, .validate = configmap_validate },
     { .kind = { .group = "", .plural = "namespaces" },
-      .storage = "core/namespaces",
       .fill = namespace_fill,
       .prepare = namespace_prepare },
     { .kind = { .group = "", .plural = "secrets" },
-      .storage = "core/secrets",
       .fill = secret_fill,
       .validate = secret_validate },
-    { .kind = { .group = "", .plural = "serviceaccounts" }, .storage = "core/serviceaccounts" },
-    { .kind = { .group = "coordination.k8s.io", .plural = "leases" },
-      .storage = "coordination.k8s.io/leases" },
     { .kind = { .group = "events.k8s.io", .plural = "events" },
       .storage = "core/events",
       .convert = event_convert },

@@ -48,7 +48,7 @@ def kind_of(entry, custom=False, absent=False):
         "singular": entry["kind"].lower(), "listKind": entry["kind"] + "List",
         "namespaced": entry.get("namespaced", True), "shortNames": entry.get("shortNames", []),
         "categories": entry.get("categories", []), "custom": custom, "absent": absent,
-        "status": entry.get("status", False),
+        "status": entry.get("status", False), "fields": entry.get("fields", []),
         "definition": entry.get("definition", ""),
     }
     kind["verbs"] = (ABSENT_VERBS if absent else CUSTOM_VERBS if custom

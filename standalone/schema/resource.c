@@ -15,10 +15,8 @@ struct resources {
 };
 
 /* A kind without rules has its schema alone. */
-static void set_custom(struct arena *arena, struct resource *resource)
+static void add_rules(struct resource *resource)
 {
-    resource->custom = true;
-    resource->storage = arena_printf(arena, "%s/%s", resource->kind.group, resource->kind.plural);
     for (const struct admission *rules = ADMISSION; rules->kind; rules++) {
         if (!str_equal(rules->kind->plural, resource->kind.plural))
             continue;
@@ -39,26 +37,27 @@ static int add_resource(struct resources *resources, const cJSON *document,
         .plural = json_get_string(document, "plural"),
         .namespaced = json_bool(json_get(document, "namespaced"), false),
     };
-    bool is_builtin = false;
 
-    for (size_t i = 0; i < BUILTIN_RESOURCES_LEN && !is_builtin; i++) {
+    for (size_t i = 0; i < BUILTIN_RESOURCES_LEN; i++) {
         const struct kube_kind *known = &BUILTIN_RESOURCES[i].kind;
 
-        is_builtin = str_equal(known->group, kind.group) && str_equal(known->plural, kind.plural);
-        if (is_builtin)
+        if (str_equal(known->group, kind.group) && str_equal(known->plural, kind.plural))
             *resource = BUILTIN_RESOURCES[i];
     }
     resource->kind = kind;
     resource->list_kind = json_get_string(document, "listKind");
+    if (!resource->storage)
+        resource->storage =
+            arena_printf(resources->arena, "%s/%s", *kind.group ? kind.group : "core", kind.plural);
     resource->absent = json_bool(json_get(document, "absent"), false);
-    if (resource->absent) {
-        resource->storage = arena_printf(resources->arena, "absent/%s", kind.plural);
+    if (resource->absent)
         return 0;
-    }
     resource->has_status = json_bool(json_get(document, "status"), false);
-    if (!is_builtin)
-        set_custom(resources->arena, resource);
+    resource->custom = json_bool(json_get(document, "custom"), false);
+    if (resource->custom)
+        add_rules(resource);
     resource->columns = json_get(document, "columns");
+    resource->fields = json_get(document, "fields");
     return schema_parse(resources->arena, json_get(document, "schema"), definitions,
                         &resource->schema, err);
 }

@@ -34,6 +34,7 @@ struct resource {
     bool has_status;             /* the subresource */
     const struct schema *schema; /* of the whole object, with metadata */
     const cJSON *columns;        /* of a Table, the name among them, as documents.py writes them */
+    const cJSON *fields; /* names that a field selector may have, besides those of metadata */
     /* The defaults of admission for custom kinds; NULL: nothing. */
     default_fn *apply_defaults;
     validate_fn *validate; /* NULL: nothing, as below */
