@@ -59,7 +59,6 @@ struct api_watch {
     uint64_t revision; /* everything up to it was told */
     int64_t next_bookmark_ms, end_ms;
     struct buf line; /* the one that is made; empty between two calls */
-    bool is_counted; /* in the gauge */
 };
 
 void api_watch_set_notify(struct api_watch *watch, void (*notify)(void *ctx), void *ctx)
@@ -74,8 +73,7 @@ void api_watch_close(struct api_watch *watch)
 {
     if (!watch)
         return;
-    if (watch->is_counted)
-        metric_add(&WATCHES, -1, "WATCH", watch->resource->kind.plural, NULL);
+    metric_add(&WATCHES, -1, "WATCH", watch->resource->kind.plural, NULL);
     kv_watch_close(watch->events);
     arena_destroy(watch->page_arena);
     arena_destroy(watch->arena);
@@ -328,6 +326,7 @@ static struct api_watch *watch_make(struct api_call *call)
     watch->line = (struct buf)BUF_INIT(MAX_LINE);
     watch->end_ms = now_ms + timeout_s * 1000;
     watch->next_bookmark_ms = now_ms + BOOKMARK_MS;
+    metric_add(&WATCHES, 1, "WATCH", watch->resource->kind.plural, NULL);
     return watch;
 }
 
@@ -355,7 +354,5 @@ int call_watch(struct api_call *call)
     call->reply->status = 200;
     call->reply->content_type = "application/json";
     call->reply->watch = watch;
-    watch->is_counted = true;
-    metric_add(&WATCHES, 1, "WATCH", watch->resource->kind.plural, NULL);
     return 0;
 }

@@ -120,6 +120,8 @@ static int read_users(struct arena *arena, const struct standalone_settings *set
     if (r < 0)
         return error_wrap(err, "'%s'", path);
     users_destroy(users);
+    if (!str_has_suffix(*ret, "\n")) /* which an editor may have left out */
+        *ret = arena_printf(arena, "%s\n", *ret);
     return 0;
 }
 
@@ -146,28 +148,21 @@ static int make_kubeconfig(struct arena *arena, const struct standalone_settings
     return 0;
 }
 
-/* The lines of all others, each with its end, which an editor may have left out of the last one. */
-static const char *lines_of_others(struct arena *arena, const char *users, const char *name,
-                                   bool *ret_had)
+/* The lines of all others. */
+static const char *lines_of_others(struct arena *arena, const char *users, const char *name)
 {
-    char *text = arena_alloc(arena, strlen(users) + 2, 1);
+    char *text = arena_alloc(arena, strlen(users) + 1, 1);
     size_t name_len = strlen(name), at = 0;
 
-    *ret_had = false;
-    for (size_t len; *users; users += len + (users[len] == '\n')) {
+    for (size_t len; *users; users += len) {
         const char *first = users + strspn(users, " \t\r");
 
-        len = strcspn(users, "\n");
-        if (strncmp(first, name, name_len) == 0 &&
-            (first[name_len] == ' ' || first[name_len] == '\t')) {
-            *ret_had = true;
+        len = strcspn(users, "\n") + 1; /* each line has its end: read_users */
+        if (strncmp(first, name, name_len) == 0 && strchr(" \t", first[name_len]))
             continue;
-        }
         memcpy(text + at, users, len);
-        text[at + len] = '\n';
-        at += len + 1;
+        at += len;
     }
-    text[at] = '\0';
     return text;
 }
 
@@ -213,15 +208,14 @@ static int add_user(struct arena *arena, const struct standalone_settings *setti
     const char *users, *others, *name = settings->name;
     struct new_user user;
     enum role role;
-    bool had;
 
     if (!role_parse(settings->role, &role))
         return error_set(err, ERROR_INVALID, "--role: must be admin, edit or view");
     int r = init_read_users(arena, settings, &users, err);
     if (r < 0)
         return r;
-    others = lines_of_others(arena, users, name, &had);
-    if (had)
+    others = lines_of_others(arena, users, name);
+    if (!str_equal(others, users))
         return error_set(err, ERROR_EXISTS, "there is a user '%s' already", name);
     r = make_user(arena, settings, name, role, &user, err);
     if (r == 0 && (fputs(user.kubeconfig, stdout) < 0 || fflush(stdout) != 0))
@@ -238,15 +232,13 @@ static int keep_admin(struct arena *arena, const struct standalone_settings *set
 {
     struct new_user user;
     const char *users;
-    bool had;
 
     int r = read_users(arena, settings, &users, err);
     if (r < 0 || is_there(arena, settings, DATA_DIR_ADMIN))
         return r;
     r = make_user(arena, settings, ADMIN, ROLE_ADMIN, &user, err);
     if (r == 0)
-        r = write_users(arena, settings, lines_of_others(arena, users, ADMIN, &had), user.line,
-                        err);
+        r = write_users(arena, settings, lines_of_others(arena, users, ADMIN), user.line, err);
     return r == 0 ? file_replace(data_dir_path(arena, settings->data_dir, DATA_DIR_ADMIN),
                                  user.kubeconfig, err)
                   : r;

@@ -17,11 +17,6 @@
 
 /* --- history, and the log: the writing thread's --- */
 
-struct kv_limits {
-    uint64_t revisions;
-    uint64_t bytes;
-};
-
 /* A point of the history. weight: of all that was written up to it. */
 struct kv_point {
     uint64_t revision;
@@ -29,7 +24,7 @@ struct kv_point {
 };
 
 struct kv_history {
-    struct kv_limits limits;
+    uint64_t max_revisions, max_bytes;
     struct kv_point head;
     struct kv_point compacted;
     bool failed; /* the last one, which was said */
@@ -160,8 +155,6 @@ int kv_health_note(struct kv *kv, int r, const struct error *why);
 int kv_restore(struct kv *kv, struct error *err) MUST_CHECK;
 
 /* --- all of it --- */
-
-const char *kv_name_of(const char *path); /* without the folders */
 
 struct kv {
     char *path;

@@ -64,13 +64,6 @@ int kv_mark_open(struct kv *kv, struct error *err)
     return 0;
 }
 
-const char *kv_name_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 int kv_mark_check(const struct kv *kv, struct error *err)
 {
     if (kv->history.head.revision >= kv->mark.revision)
@@ -80,7 +73,7 @@ int kv_mark_check(const struct kv *kv, struct error *err)
                      " was acknowledged; '%s-wal' is damaged or gone. Restore a backup, or run "
                      "'propeller-standalone "
                      "serve' without --strict-store",
-                     kv->path, kv->history.head.revision, kv->mark.revision, kv_name_of(kv->path));
+                     kv->path, kv->history.head.revision, kv->mark.revision, basename(kv->path));
 }
 
 static int put_text(struct kv_mark *mark, uint64_t revision)

@@ -97,9 +97,8 @@ int kv_refuse_damaged(const char *path, int r, struct error *err)
     (void)snprintf(inner, sizeof(inner), "%s", err->message);
     const char *log = arena_printf(arena, "%s-wal", path);
     const char *and_log =
-        size_of(log) > 0
-            ? arena_printf(arena, " and remove '%s', the log of before", kv_name_of(log))
-            : "";
+        size_of(log) > 0 ? arena_printf(arena, " and remove '%s', the log of before", basename(log))
+                         : "";
     return error_set(err, ERROR_INVALID,
                      "store '%s' cannot be used and was left as it is: restore a backup%s (%s)",
                      path, and_log, inner);
@@ -228,10 +227,9 @@ static struct kv *create(const struct kv_options *options)
     kv->clock = options->clock ? options->clock : &CLOCK_SYSTEM;
     kv->mark.fd = -1;
     kv->goes_on = options->goes_on;
-    kv->history.limits = (struct kv_limits){
-        .revisions = options->history_revisions ? options->history_revisions : DEFAULT_REVISIONS,
-        .bytes = options->history_bytes ? options->history_bytes : DEFAULT_BYTES,
-    };
+    kv->history.max_revisions =
+        options->history_revisions ? options->history_revisions : DEFAULT_REVISIONS;
+    kv->history.max_bytes = options->history_bytes ? options->history_bytes : DEFAULT_BYTES;
     (void)pthread_mutex_init(&kv->queue.lock, NULL);
     (void)pthread_cond_init(&kv->queue.changed, NULL);
     STAILQ_INIT(&kv->queue.writes);

@@ -305,8 +305,8 @@ static int compact(struct kv *kv, struct error *err)
         return r;
     (void)kv_bind_number(statement, 1, history->head.revision);
     (void)kv_bind_number(statement, 2, STEP_REVISIONS);
-    (void)kv_bind_number(statement, 3, minus(history->head.revision, history->limits.revisions));
-    (void)kv_bind_number(statement, 4, minus(history->head.weight, history->limits.bytes));
+    (void)kv_bind_number(statement, 3, minus(history->head.revision, history->max_revisions));
+    (void)kv_bind_number(statement, 4, minus(history->head.weight, history->max_bytes));
     r = kv_step(&kv->writer, statement, "compact", err);
     if (r <= 0)
         return r; /* none is due */
@@ -325,13 +325,12 @@ static int compact(struct kv *kv, struct error *err)
 static void history_step(struct kv *kv)
 {
     const struct kv_history *history = &kv->history;
-    const struct kv_limits *limits = &history->limits;
     uint64_t revisions = history->head.revision - history->compacted.revision;
     uint64_t bytes = history->head.weight - history->compacted.weight;
     struct error err;
 
-    if (revisions <= limits->revisions + limits->revisions / SLACK_SHARE &&
-        bytes <= limits->bytes + limits->bytes / SLACK_SHARE)
+    if (revisions <= history->max_revisions + history->max_revisions / SLACK_SHARE &&
+        bytes <= history->max_bytes + history->max_bytes / SLACK_SHARE)
         return;
     int r = kv_renew_writer(kv, &err);
     if (r == 0)
