@@ -12,11 +12,6 @@
 
 /* --- what a deletion does to an object -------------------------------------------------------- */
 
-static bool delete_is_kind(const cJSON *object, const char *kind)
-{
-    return str_equal(json_get_string(object, "kind"), kind);
-}
-
 cJSON *delete_finalizers(struct arena *arena, const cJSON *live, const char *policy)
 {
     cJSON *ret = json_array(arena);
@@ -28,7 +23,8 @@ cJSON *delete_finalizers(struct arena *arena, const cJSON *live, const char *pol
             (!str_equal(name, FINALIZER_ORPHAN) && !str_equal(name, FINALIZER_FOREGROUND)))
             json_add_string(ret, name);
     }
-    if (policy && str_equal(policy, POLICY_ORPHAN) && !delete_is_kind(live, "Event"))
+    if (policy && str_equal(policy, POLICY_ORPHAN) &&
+        !str_equal(json_get_string(live, "kind"), "Event"))
         json_add_string(ret, FINALIZER_ORPHAN);
     return ret;
 }
@@ -41,7 +37,8 @@ static cJSON *delete_marked(struct arena *arena, const cJSON *live, const char *
     cJSON *object = arena_own(arena, json_copy(live), json_free);
     cJSON *metadata = object_meta_of(object);
     int64_t generation = json_int(json_get(metadata, "generation"), 0);
-    bool is_namespace = delete_is_kind(live, "Namespace"), begins = !kube_is_deleting(live);
+    bool is_namespace = str_equal(json_get_string(live, "kind"), "Namespace"),
+         begins = !kube_is_deleting(live);
     char now[RFC3339_LEN];
 
     json_remove(metadata, "finalizers");

@@ -264,18 +264,17 @@ static void meta_check_finalizers(const struct meta_check *check)
 
 static void meta_check_new_finalizers(const struct meta_check *check)
 {
-    struct map *known = map_create(NULL);
-    cJSON *old = (cJSON *)(uintptr_t)json_first(json_get(check->old, "finalizers"));
-    const cJSON *new = json_first(json_get(check->metadata, "finalizers"));
+    struct map *known = map_of_arena(check->arena);
 
-    for (; old; old = old->next)
-        map_set(known, json_string(old, ""), old);
-    while (new &&map_get(known, json_string(new, "")))
-        new = new->next;
-    map_destroy(known);
-    if (new)
-        field_error(check->errors, FIELD_ERROR_FORBIDDEN, "metadata.finalizers", NULL,
-                    "no finalizer can be added to an object that is being deleted");
+    json_for_each (old, json_get(check->old, "finalizers"))
+        map_set(known, json_string(old, ""), known);
+    json_for_each (new, json_get(check->metadata, "finalizers")) {
+        if (!map_get(known, json_string(new, ""))) {
+            field_error(check->errors, FIELD_ERROR_FORBIDDEN, "metadata.finalizers", NULL,
+                        "no finalizer can be added to an object that is being deleted");
+            return;
+        }
+    }
 }
 
 static void meta_check_unchanged(const struct meta_check *check)
