@@ -8,6 +8,7 @@
 #include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/json/place.h"
+#include "common/schema/members.h"
 #include "common/schema/nodes.h"
 #include "standalone/schema/name_rules.h"
 
@@ -132,6 +133,21 @@ static int decode_value(const struct schema *schema, const char *path, const cJS
     return r < 0 ? r : decode_formats(schema, &(struct json_place){ .name = path }, value, err);
 }
 
+/* A null in a map of texts is an empty text, as Go reads it. */
+static void fill_texts(const struct schema *schema, cJSON *object)
+{
+    for (cJSON *map = cJSON_IsObject(object) ? object->child : NULL; map; map = map->next) {
+        const struct schema *known = schema_field(schema, map->string);
+        bool is_map = cJSON_IsObject(map) && known && known->additional;
+
+        for (cJSON *item = is_map ? map->child : NULL, *next; item; item = next) {
+            next = item->next;
+            if (cJSON_IsNull(item))
+                members_replace(map, item, cJSON_CreateString(""));
+        }
+    }
+}
+
 /* Members that say nothing are not stored. */
 static void drop_empty(cJSON *object)
 {
@@ -155,6 +171,9 @@ int object_decode(const struct schema *schema, bool custom, cJSON *object, cJSON
         json_free(metadata);
         metadata = cJSON_CreateObject();
     }
+    fill_texts(of_metadata, metadata);
+    if (!custom)
+        fill_texts(schema, object);
     schema_prune_part(of_metadata, "metadata", metadata, unknown);
     json_set(object, "metadata", metadata);
     schema_prune(schema, object, unknown);
