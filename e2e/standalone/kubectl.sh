@@ -7,7 +7,7 @@ set -uo pipefail
 # shellcheck disable=SC2034,SC2016 # the commands below use it
 KUBECTL=$1 KUBECONFIG=$2 NS=$3 GROUP=propeller.propeller.abstractmachines.fr
 S=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../config/samples" && pwd)
-KINDS=configmaps,secrets,serviceaccounts,leases,tasks,proplets,propellerjobs,federatedjobs,trainingrounds
+KINDS=configmaps,secrets,serviceaccounts,leases,tasks,proplets,propellerjobs,federatedjobs,trainingrounds,enrollments
 mkdir -p "$4"
 cd "$4" || exit 1
 export KUBECONFIG HOME=$PWD KUBECTL_EXTERNAL_DIFF="diff -u -N"
@@ -47,7 +47,7 @@ kubectl diff -f "$S/task-addition.yaml"
 kubectl apply -f "$S/task-addition.yaml" -f "$S/proplet-external.yaml" -f "$S/propellerjob.yaml"
 kubectl apply -f "$S/task-addition.yaml" -f "$S/proplet-external.yaml" -f "$S/propellerjob.yaml"
 kubectl diff -f "$S/task-addition.yaml"
-kubectl apply -f "$S/federatedjob.yaml" -f "$S/traininground.yaml"
+kubectl apply -f "$S/federatedjob.yaml" -f "$S/traininground.yaml" -f "$S/enrollment.yaml" -f "$S/enrollment-automatic.yaml"
 kubectl create -f "$S/task-addition.yaml"
 task 's/10, 32/20, 22/' | kubectl diff -f -
 task 's/10, 32/20, 22/' | kubectl apply -f -

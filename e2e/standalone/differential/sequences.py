@@ -114,6 +114,13 @@ KINDS = [
         "regarding": REFERENCE, "reason": "Made", "type": "Normal", "eventTime": "2026-11-21T10:00:00.000000Z", "action": "Making",
         "reportingController": "example.com/c", "reportingInstance": "i"}, {
             "note": ["", "said"], "action": ["Making", None], "eventTime": ["2026-11-21T10:00:00.000000Z", None]}),
+    Kind("enrollments", "Enrollment", GROUP, {"spec": {"domainId": "d", "channelId": "c", "mqttAddress": "tcp://b:1883"}}, {
+        "spec.channelId": ["c", None], "spec.channelPerDevice": [True, False], "spec.domainId": ["d", "e"], "spec.limit": [1, 50, 501],
+        "spec.match": [{"clientIdPrefix": "s"}, {"tags": ["a", "b"]}, {}], "spec.rejected": [["a"], ["b", "a"], []],
+        "spec.approval": ["Manual", "Automatic"], "spec.maxProplets": [2], "spec.template": [
+            {"labels": {"a": "b"}, "external": {"capabilities": ["x"]}}, {"resources": {"cpu": 1, "memory": "1Gi"}, "namePrefix": "p-"}]},
+         {"pending": [[{"clientId": c, "channelId": "c", "metadata": {"any": [1]}} for c in some] for some in ("a", "ba")],
+          "pendingCount": [0, 2], "enrolledCount": [-1, 1], "overflow": [True], "conditions": CONDITIONS}),
 ]
 CONFIGMAPS = KINDS[5]
 
