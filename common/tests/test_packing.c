@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/api/kinds.h"
+#include "common/api/reasons.h"
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/random.h"
@@ -80,7 +81,7 @@ TEST_EACH(every_text_comes_back_as_it_was, TEXTS)
     "\"clientKeySecretRef\":{\"key\":\"key\",\"name\":\"unused\"},\"domainId\":\"dom-1\","         \
     "\"mqttAddress\":\"tcp://127.0.0.1:27931\",\"mqttTimeout\":\"30s\"},\"external\":{"            \
     "\"dialect\":\"standard\",\"maxTasks\":2},\"type\":\"external\"},\"status\":{"                 \
-    "\"activeTaskCount\":0,\"alive\":true," status                                                 \
+    "\"activeTaskCount\":0,\"alive\":true,\"aliveHistory\":[\"2026-01-01T00:00:00Z\"]," status     \
     "\"conditions\":[" CONDITION("Ready") "," CONDITION("Connected") available                     \
         "],\"observedGeneration\":1,\"phase\":\"Running\",\"taskCount\":0}}"
 
@@ -91,8 +92,10 @@ TEST(proplet_needs_two_fifths_of_the_space)
     ck_assert_uint_le(packed_len_with(KIND_PROPLET.phrases, BARE), sizeof(BARE) / 5 * 2);
 }
 
+#define CLOSED "the schedule of the Proplet is closed"
+
 /* A window on each day, the status and the condition. */
-TEST_TIMES(windows_of_a_proplet_need_a_third_of_the_space, 2)
+TEST_TIMES(windows_of_a_proplet_need_a_quarter_of_the_space, 2)
 {
     static const char BARE[] = PROPLET("", "", "");
     static const char *const WINDOWS[] = {
@@ -102,7 +105,7 @@ TEST_TIMES(windows_of_a_proplet_need_a_third_of_the_space, 2)
                 "\"availability\":{\"inWindow\":false,\"nextTransition\":\"2026-01-02T20:00:00Z\","
                 "\"reason\":\"OutsideWindow\",\"since\":\"2026-01-02T05:00:00Z\",\"state\":"
                 "\"Closed\"},",
-                ",{\"lastTransitionTime\":\"2026-01-02T05:00:00Z\",\"message\":\"\","
+                ",{\"lastTransitionTime\":\"2026-01-02T05:00:00Z\",\"message\":\"" CLOSED "\","
                 "\"observedGeneration\":1,\"reason\":\"OutsideWindow\",\"status\":\"False\","
                 "\"type\":\"Available\"}"),
         PROPLET("\"availability\":{\"gracefulShutdownTimeout\":\"5m\",\"schedule\":{\"timezone\":"
@@ -117,7 +120,8 @@ TEST_TIMES(windows_of_a_proplet_need_a_third_of_the_space, 2)
     size_t more = packed_len_with(KIND_PROPLET.phrases, WINDOWS[_i]) -
                   packed_len_with(KIND_PROPLET.phrases, BARE);
 
-    ck_assert_uint_le(more, (strlen(WINDOWS[_i]) - strlen(BARE)) / 3);
+    ck_assert_str_eq(reason_message(REASON_OUTSIDE_WINDOW, false, ""), CLOSED);
+    ck_assert_uint_le(more, (strlen(WINDOWS[_i]) - strlen(BARE)) / 4);
 }
 
 TEST(times_and_uids_need_half_a_byte_for_each_digit)

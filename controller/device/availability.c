@@ -163,7 +163,7 @@ static int64_t since(const struct availability_observed *observed, const struct 
     const struct availability *before = &observed->before;
     bool was_told = before->state != AVAILABILITY_UNSET && before->state != AVAILABILITY_UNKNOWN;
     bool decided = availability_is_decided(before->reason, verdict->reason) ||
-                   before->generation != observed->generation;
+                   before->generation != (uint32_t)observed->generation;
 
     if (!is_by_time(verdict->reason))
         return before->reason == verdict->reason ? before->since_us : observed->now_us;
@@ -209,7 +209,7 @@ struct availability availability_at(const struct availability_observed *observed
         .since_us = earlier(since(observed, &verdict), observed->now_us),
         .next_us = verdict.next_us,
         .look_us = verdict.look_us,
-        .generation = observed->generation,
+        .generation = (uint32_t)observed->generation,
         .at_us = observed->now_us,
     };
 
@@ -227,7 +227,7 @@ bool availability_still_holds(const struct availability_observed *observed,
     /* A schedule that cannot be read is read again, and a clock that was set back may open a window again. */
     if (before->state == AVAILABILITY_UNSET || before->state == AVAILABILITY_UNKNOWN ||
         !before->at_us || observed->now_us < before->at_us || is_due ||
-        before->generation != observed->generation ||
+        before->generation != (uint32_t)observed->generation ||
         (before->reason == REASON_RECLAIMED) != observed->reclaimed)
         return false;
     *ret = *before;
@@ -268,5 +268,5 @@ struct availability availability_of_status(const struct availability_status *sta
     return (struct availability){ .state = status->state,
                                   .reason = reason_of(status->reason),
                                   .since_us = status->since_us,
-                                  .generation = generation };
+                                  .generation = (uint32_t)generation };
 }

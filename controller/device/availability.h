@@ -19,18 +19,19 @@ struct availability_times availability_read(struct arena *arena,
                                             const struct availability_schedule *schedule,
                                             const char *directory);
 
-/* A plain value without pointers, which a table can keep. A zero value is a Proplet that uses none of the fields. */
+/* A plain value without pointers, which a table keeps for each Proplet: small. A zero value is a Proplet that uses none of
+ * the fields. */
 struct availability {
     enum availability_state
-        state : 8; /* AVAILABILITY_UNSET: it uses none of the fields, and is open */
-    enum reason reason : 16;
+        state : 4; /* AVAILABILITY_UNSET: it uses none of the fields, and is open */
+    enum reason reason : 12;
     struct json_opt_bool in_window; /* set only while the windows decide */
+    uint32_t generation;            /* of the spec that this is of, its low half */
     int64_t since_us;               /* of the close, or of the opening */
-    int64_t stop_us;    /* the time at which its Tasks are to end; 0: it is open, or Unknown */
-    int64_t next_us;    /* the time at which it opens or closes by time alone; 0: it does not */
-    int64_t look_us;    /* the time at which to evaluate again; 0: time changes nothing */
-    int64_t generation; /* of the spec that this is of */
-    int64_t at_us;      /* the time of the evaluation; 0: an earlier leader's */
+    int64_t stop_us; /* the time at which its Tasks are to end; 0: it is open, or Unknown */
+    int64_t next_us; /* the time at which it opens or closes by time alone; 0: it does not */
+    int64_t look_us; /* the time at which to evaluate again; 0: time changes nothing */
+    int64_t at_us;   /* the time of the evaluation; 0: an earlier leader's */
 };
 
 struct availability_observed {

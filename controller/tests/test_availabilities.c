@@ -1,7 +1,11 @@
 /* The table of Proplets that may close. */
 #include "controller/device/availabilities.h"
 
+#include <stdio.h>
+
+#include "common/base/digest.h"
 #include "common/base/str.h"
+#include "common/tests/random.h"
 #include "common/tests/suite.h"
 
 static struct availabilities *availabilities;
@@ -100,6 +104,59 @@ TEST(another_stop_of_a_closed_proplet_is_a_change)
     is.since_us = is.stop_us = 1003; /* the kill switch */
     ck_assert(availabilities_set(availabilities, "a", &is, 1003));
     ck_assert(!availabilities_set(availabilities, "a", &is, 1004));
+}
+
+#define FLEET 300
+#define CHANGES 20000
+
+/* As an API server makes it; every tenth is of another form. */
+static const char *uid_of(size_t i, char ret[static UUID_LEN])
+{
+    (void)snprintf(ret, UUID_LEN, i % 10 ? "%08zx-7892-41e9-9b2e-f96ed555%04zx" : "proplet-%zu-%zu",
+                   i * 2654435761U % 0xffffffffU, i);
+    return ret;
+}
+
+TEST(each_proplet_of_a_fleet_has_its_own_entry)
+{
+    int64_t model[FLEET] = { 0 }; /* since_us; 0: no entry */
+    char uid[UUID_LEN];
+    uint64_t seed = 7;
+
+    for (int64_t change = 1; change <= CHANGES; change++) {
+        size_t i = random_below(&seed, FLEET);
+        const struct availability is = { .state = AVAILABILITY_CLOSED, .since_us = change };
+
+        model[i] = random_below(&seed, 3) ? change : 0;
+        if (model[i])
+            (void)availabilities_set(availabilities, uid_of(i, uid), &is, 7);
+        else
+            availabilities_remove(availabilities, uid_of(i, uid));
+        i = random_below(&seed, FLEET);
+        ck_assert_int_eq(availabilities_get(availabilities, uid_of(i, uid)).since_us, model[i]);
+    }
+    for (size_t i = 0; i < FLEET; i++) {
+        ck_assert_int_eq(availabilities_get(availabilities, uid_of(i, uid)).since_us, model[i]);
+        availabilities_remove(availabilities, uid_of(i, uid));
+    }
+    ck_assert(availabilities_is_empty(availabilities));
+}
+
+/* Uids that differ in one digit, and a text that is longer than a uid. */
+TEST(uids_are_compared_as_a_whole)
+{
+    static const char *const UIDS[] = {
+        "3011d586-7892-41e9-9b2e-f96ed555aab1", "3011d586-7892-41e9-9b2e-f96ed555aab2",
+        "4011d586-7892-41e9-9b2e-f96ed555aab1", "3011d586-7892-41e9-9b2e-f96ed555aab1-1",
+        "3011d586-7892-41e9-9b2e-f96ed555aab",  "3011d586-7892-41e9-9b2e-f96ed555aabx",
+        "3011d5867892-41e9-9b2e--f96ed555aab1", ""
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(UIDS); i++) {
+        ck_assert(set(UIDS[i], AVAILABILITY_CLOSED));
+        for (size_t k = i + 1; k < ARRAY_LEN(UIDS); k++)
+            ck_assert(is_open(UIDS[k], 7));
+    }
 }
 
 static void note(void *ctx, const struct kube_name *proplet, bool open)
