@@ -39,17 +39,24 @@ static const struct module_flags FLAGS = { FLAG_TABLE, ARRAY_LEN(FLAG_TABLE),
 
 /* --- caches ------------------------------------------------------------------------------------ */
 
+/* A name that ends with a slash is a prefix. */
+static bool is_one_of(const char *name, const char *const *list)
+{
+    for (; *list; list++) {
+        if (str_equal(name, *list) || (str_has_suffix(*list, "/") && str_has_prefix(name, *list)))
+            return true;
+    }
+    return false;
+}
+
+/* Of a map of annotations or labels all may go, and it stays: a patch adds to it. */
 static void keep_members(cJSON *object, const char *const *kept)
 {
     cJSON *next;
 
     for (cJSON *item = object ? object->child : NULL; item; item = next) {
-        bool keep = false;
-
         next = item->next;
-        for (size_t i = 0; kept[i] && !keep; i++)
-            keep = str_equal(kept[i], item->string);
-        if (!keep)
+        if (!is_one_of(item->string, kept))
             cJSON_Delete(cJSON_DetachItemViaPointer(object, item));
     }
 }
@@ -74,33 +81,23 @@ static void keep_ready(cJSON *conditions)
     }
 }
 
-/* Maps stay, even if they are empty: a patch adds to them. */
-static void keep_own_keys(cJSON *map)
-{
-    cJSON *next;
-
-    for (cJSON *item = map ? map->child : NULL; item; item = next) {
-        next = item->next;
-        if (!str_has_prefix(item->string, SCHEDULEDMACHINE_GROUP "/"))
-            cJSON_Delete(cJSON_DetachItemViaPointer(map, item));
-    }
-}
-
 static void project_node(cJSON *object)
 {
     static const char *const SPEC[] = { "providerID", "taints", "unschedulable", NULL };
     static const char *const STATUS[] = { "conditions", NULL };
+    static const char *const KEYS[] = { SCHEDULEDMACHINE_GROUP "/", NODE_ANNOTATION_MACHINE,
+                                        NODE_ANNOTATION_MACHINE_NS, NODE_ANNOTATION_CLUSTER, NULL };
 
     keep_members(member(object, "spec"), SPEC);
     keep_members(member(object, "status"), STATUS);
     keep_ready(member(member(object, "status"), "conditions"));
-    keep_own_keys(member(member(object, "metadata"), "annotations"));
-    keep_own_keys(member(member(object, "metadata"), "labels"));
+    keep_members(member(member(object, "metadata"), "annotations"), KEYS);
+    keep_members(member(member(object, "metadata"), "labels"), KEYS);
 }
 
 static void project_machine(cJSON *object)
 {
-    static const char *const SPEC[] = { "providerID", NULL };
+    static const char *const SPEC[] = { "providerID", "clusterName", NULL };
     static const char *const STATUS[] = { "nodeRef", "conditions", NULL };
 
     keep_members(member(object, "spec"), SPEC);

@@ -14,6 +14,32 @@ const char *machine_node_name(const cJSON *machine)
     return json_string(json_path(machine, "status", "nodeRef", "name", NULL), NULL);
 }
 
+static const char *annotation(const cJSON *node, const char *name)
+{
+    return json_string(json_path(node, "metadata", "annotations", name, NULL), NULL);
+}
+
+static bool names_another(const cJSON *node, const cJSON *machine)
+{
+    static const struct {
+        const char *annotation, *part, *member; /* of the Machine */
+    } NAMES[] = {
+        { NODE_ANNOTATION_MACHINE, "metadata", "name" },
+        { NODE_ANNOTATION_MACHINE_NS, "metadata", "namespace" },
+        { NODE_ANNOTATION_CLUSTER, "spec", "clusterName" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++) {
+        const char *name = annotation(node, NAMES[i].annotation);
+
+        if (name &&
+            !str_equal(name,
+                       json_string(json_path(machine, NAMES[i].part, NAMES[i].member, NULL), "")))
+            return true;
+    }
+    return false;
+}
+
 enum machine_node machine_node_of(const cJSON *machine, const cJSON *node)
 {
     const char *wanted = json_string(json_path(machine, "spec", "providerID", NULL), "");
@@ -22,20 +48,15 @@ enum machine_node machine_node_of(const cJSON *machine, const cJSON *node)
     if (str_is_empty(name) || !node ||
         !str_equal(json_string(json_path(node, "metadata", "name", NULL), ""), name))
         return MACHINE_NODE_NONE;
-    return *wanted &&
-                   str_equal(json_string(json_path(node, "spec", "providerID", NULL), ""), wanted)
-               ? MACHINE_NODE_HERE
-               : MACHINE_NODE_ELSEWHERE;
+    if (str_is_empty(wanted) || names_another(node, machine) ||
+        !str_equal(json_string(json_path(node, "spec", "providerID", NULL), ""), wanted))
+        return MACHINE_NODE_ELSEWHERE;
+    return MACHINE_NODE_HERE;
 }
 
 bool node_is_ready(const cJSON *node)
 {
     return condition_is(json_path(node, "status", "conditions", NULL), "Ready", CONDITION_TRUE);
-}
-
-static const char *annotation(const cJSON *node, const char *name)
-{
-    return json_string(json_path(node, "metadata", "annotations", name, NULL), NULL);
 }
 
 bool node_is_reclaimed(const cJSON *node)

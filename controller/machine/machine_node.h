@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "controller/machine/machine_objects.h"
 #include "controller/machine/taint_plan.h"
 
 #define NODE_ANNOTATION_CORDONED SCHEDULEDMACHINE_GROUP "/cordoned"
@@ -14,13 +15,18 @@
 #define NODE_ANNOTATION_RECLAIM_REASON SCHEDULEDMACHINE_GROUP "/reclaim-reason"
 #define NODE_LABEL_AGENT SCHEDULEDMACHINE_GROUP "/reclaim-agent"
 #define NODE_ANNOTATION_RECLAIM_AT SCHEDULEDMACHINE_GROUP "/reclaim-requested-at"
+/* The Machine of a Node, as Cluster API writes it there. */
+#define NODE_ANNOTATION_MACHINE MACHINE_API_GROUP "/machine"
+#define NODE_ANNOTATION_MACHINE_NS MACHINE_API_GROUP "/cluster-namespace"
+#define NODE_ANNOTATION_CLUSTER MACHINE_API_GROUP "/cluster-name"
 
 enum machine_node {
     MACHINE_NODE_NONE,      /* the Machine has no Node yet, or the Node is gone */
-    MACHINE_NODE_ELSEWHERE, /* the Node of that name has another providerID: it is in another cluster */
+    MACHINE_NODE_ELSEWHERE, /* the Node of that name has another providerID, or names another Machine */
     MACHINE_NODE_HERE,
 };
-/* node: the Node with the name of status.nodeRef of the Machine; NULL: there is none. */
+/* node: the Node with the name of status.nodeRef of the Machine; NULL: there is none. A providerID is no secret. So a Node
+ * with annotations of Cluster API must also name the Machine, its namespace and its cluster, as far as they are there. */
 enum machine_node machine_node_of(const cJSON *machine, const cJSON *node);
 /* Returns the name in status.nodeRef; NULL: none yet. */
 const char *machine_node_name(const cJSON *machine);

@@ -9,6 +9,14 @@
 
 TEST_GROUP("node", arena_set_up, arena_tear_down);
 
+/* Of Cluster API. */
+#define NODE_OF(machine, ns, cluster)                                                              \
+    "{\"metadata\":{\"name\":\"n\",\"annotations\":{\"cluster.x-k8s.io/machine\":\"" machine       \
+    "\",\"cluster.x-k8s.io/cluster-namespace\":\"" ns                                              \
+    "\",\"cluster.x-k8s.io/cluster-name\":\"" cluster "\"}},\"spec\":{\"providerID\":\"p://1\"}}"
+#define CLUSTER_MACHINE                                                                            \
+    "{\"metadata\":{\"name\":\"one\",\"namespace\":\"a\"},\"spec\":{\"providerID\":\"p://1\","     \
+    "\"clusterName\":\"c\"},\"status\":{\"nodeRef\":{\"name\":\"n\"}}}"
 #define MACHINE "{\"spec\":{\"providerID\":\"p://1\"},\"status\":{\"nodeRef\":{\"name\":\"n\"}}}"
 
 static const struct {
@@ -27,6 +35,16 @@ static const struct {
       "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"providerID\":\"p://1\"}}", MACHINE_NODE_NONE },
     { "{\"status\":{\"nodeRef\":{\"name\":\"n\"}}}", "{\"metadata\":{\"name\":\"n\"}}",
       MACHINE_NODE_ELSEWHERE },
+    { CLUSTER_MACHINE, NODE_OF("one", "a", "c"), MACHINE_NODE_HERE },
+    { CLUSTER_MACHINE, NODE_OF("two", "a", "c"), MACHINE_NODE_ELSEWHERE },
+    { CLUSTER_MACHINE, NODE_OF("one", "b", "c"), MACHINE_NODE_ELSEWHERE },
+    { CLUSTER_MACHINE, NODE_OF("one", "a", "d"), MACHINE_NODE_ELSEWHERE },
+    { CLUSTER_MACHINE, NODE_OF("", "", ""), MACHINE_NODE_ELSEWHERE },
+    /* another client annotated it */
+    { CLUSTER_MACHINE,
+      "{\"metadata\":{\"name\":\"n\",\"annotations\":{\"machine\":\"two\"}},"
+      "\"spec\":{\"providerID\":\"p://1\"}}",
+      MACHINE_NODE_HERE },
 };
 
 TEST_EACH(node_is_that_of_the_name_with_the_provider_id_of_the_machine, NODES)

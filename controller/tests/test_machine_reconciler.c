@@ -201,6 +201,28 @@ TEST(node_of_another_cluster_is_never_touched)
     ck_assert(kube_is_deleting(machine_stage_get(&KIND_MACHINE, "one")));
 }
 
+/* Of a Node of this cluster, whose providerID is known: Cluster API says that it belongs to another Machine. */
+TEST(node_of_another_machine_is_never_touched)
+{
+    open_it();
+    machine_stage_annotate_node(NODE_ANNOTATION_MACHINE, "theirs");
+    machine_stage_put_pod("a");
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM, "true");
+    const cJSON *was = machine_stage_get(&KIND_NODE, "node-1");
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    ck_assert_str_eq(machine_stage_condition("NodeReachable", "reason"), "NodeElsewhere");
+    ck_assert_str_eq(machine_stage_phase(), "Active");
+    mstage.still = true;
+    machine_stage_put(STAGE_NEVER, "");
+    for (int i = 0; i < 10; i++) {
+        (void)!machine_stage_turn();
+        machine_stage_wait_ms(2000);
+    }
+    ck_assert(json_equal(was, machine_stage_get(&KIND_NODE, "node-1")));
+    ck_assert_uint_eq(mstage.evictions, 0);
+    ck_assert(kube_is_deleting(machine_stage_get(&KIND_MACHINE, "one")));
+}
+
 TEST(taints_are_applied_and_others_stay)
 {
     machine_stage_put(STAGE_ANYTIME,

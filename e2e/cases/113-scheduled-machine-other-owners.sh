@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Objects of other owners under the name of ours, and a Node of another cluster under the name of ours, are never
-# changed. Without the flag nothing is asked for. The case speaks for the manager of Cluster API.
+# Objects of other owners under the name of ours, a Node of another cluster under the name of ours, and a Node that
+# Cluster API gave to another Machine, are never changed. Without the flag nothing is asked for. The case speaks for the
+# manager of Cluster API.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -8,6 +9,24 @@ case_begin
 
 case_needs_own_cluster
 case_needs_kubernetes "applies CRDs of another project"
+
+foreign_node() { # foreign_node NAME PROVIDER-ID ANNOTATION
+    local before
+    machine_put "$1" "$MACHINE_ANYTIME" '{"nodeTaints": [{"key": "ours", "effect": "NoSchedule"}]}'
+    wait_phase "$1" Active
+    jq -n --arg name "$NS-$1" '{apiVersion: "v1", kind: "Node", metadata: {name: $name}}' | k apply -f - >/dev/null
+    k annotate node "$NS-$1" "$3" >/dev/null
+    manager_runs "$1" "$2"
+    wait_machine "$1" '.status.conditions[] | select(.type == "NodeReachable").reason' NodeElsewhere
+    k annotate node "$NS-$1" 5spot.finos.org/reclaim-requested=true >/dev/null
+    before=$(k get node "$NS-$1" -o json | jq -cS '[.spec, .metadata.annotations, .metadata.labels]')
+    machine_put "$1" "$MACHINE_NEVER"
+    wait_for 60 "Machine $1 to be deleted" is_going "$1"
+    expect_eq "the Node" "$before" "$(k get node "$NS-$1" -o json | jq -cS '[.spec, .metadata.annotations, .metadata.labels]')"
+    manager_lets_go "$1"
+    wait_phase "$1" Inactive
+    kn delete sm "$1" --timeout=60s >/dev/null
+}
 
 others() { # others VERSION
     machines_install "$1"
@@ -22,19 +41,8 @@ others() { # others VERSION
     expect_eq "version of the other owner's" "$before" "$(kn get k0sworkerconfig taken -o jsonpath='{.metadata.resourceVersion}')"
     kn delete k0sworkerconfig taken >/dev/null
 
-    # ---- a Node of the same name in another cluster ----
-    machine_put far "$MACHINE_ANYTIME" '{"nodeTaints": [{"key": "ours", "effect": "NoSchedule"}]}'
-    wait_phase far Active
-    manager_runs far test://another
-    wait_machine far '.status.conditions[] | select(.type == "NodeReachable").reason' NodeElsewhere
-    k annotate node "$NS-far" 5spot.finos.org/reclaim-requested=true >/dev/null
-    before=$(k get node "$NS-far" -o json | jq -cS '[.spec, .metadata.annotations, .metadata.labels]')
-    machine_put far "$MACHINE_NEVER"
-    wait_for 60 "Machine far to be deleted" is_going far
-    expect_eq "the Node" "$before" "$(k get node "$NS-far" -o json | jq -cS '[.spec, .metadata.annotations, .metadata.labels]')"
-    manager_lets_go far
-    wait_phase far Inactive
-    kn delete sm far --timeout=60s >/dev/null
+    foreign_node far test://another "cluster.x-k8s.io/machine=far"
+    foreign_node near test://near "cluster.x-k8s.io/machine=theirs"
 }
 
 broker_prepare device-1
