@@ -21,7 +21,7 @@ struct item {
     uint32_t next; /* in the bucket */
     struct availability is;
 };
-static_assert(sizeof(struct item) <= 72, "a fleet has 10,000 of them");
+static_assert(sizeof(struct item) <= 80, "a fleet has 10,000 of them");
 
 struct availabilities {
     pthread_mutex_t lock;

@@ -1,5 +1,7 @@
 #include "controller/device/availability.h"
 
+#include "common/base/timeline.h"
+
 #define US_PER_MS INT64_C(1000)
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -182,6 +184,33 @@ static enum availability_state state_of(const struct availability_observed *obse
     return observed->busy ? AVAILABILITY_DRAINING : AVAILABILITY_CLOSED;
 }
 
+/* How far the wall clock was set ahead, or back if negative, since a close that this process has seen. */
+static int64_t step_us(const struct availability_observed *observed)
+{
+    const struct availability *before = &observed->before;
+    int64_t us = observed->now_us - before->since_us;
+
+    us -= (observed->now_ms - before->since_ms) * US_PER_MS;
+    return us > TIMELINE_STEP_US || us < -TIMELINE_STEP_US ? us : 0;
+}
+
+static void set_since(const struct availability_observed *observed, int64_t since_us,
+                      struct availability *ret)
+{
+    const struct availability *before = &observed->before;
+
+    if (!before->at_us || before->since_us != since_us) {
+        /* in the future only by the clock of an earlier leader */
+        ret->since_us = earlier(since_us, observed->now_us);
+        ret->since_ms = observed->now_ms - (observed->now_us - ret->since_us) / US_PER_MS;
+        return;
+    }
+    ret->since_us = since_us;
+    ret->since_ms = before->since_ms;
+    if (ret->state == AVAILABILITY_DRAINING) /* so that the next leader stops at the same time */
+        ret->since_us += step_us(observed);
+}
+
 /* Its owner, and a person who pulls the kill switch, do not wait. */
 static bool is_at_once(enum reason reason)
 {
@@ -205,14 +234,13 @@ struct availability availability_at(const struct availability_observed *observed
         .state = state_of(observed, &verdict),
         .reason = verdict.reason,
         .in_window = verdict.in_window,
-        /* in the future only after the clock was set back */
-        .since_us = earlier(since(observed, &verdict), observed->now_us),
         .next_us = verdict.next_us,
         .look_us = verdict.look_us,
         .generation = (uint32_t)observed->generation,
         .at_us = observed->now_us,
     };
 
+    set_since(observed, since(observed, &verdict), &ret);
     if (ret.state == AVAILABILITY_DRAINING || ret.state == AVAILABILITY_CLOSED)
         ret.stop_us = ret.since_us + grace_us(observed, ret.reason);
     return ret;
@@ -228,6 +256,7 @@ bool availability_still_holds(const struct availability_observed *observed,
     if (before->state == AVAILABILITY_UNSET || before->state == AVAILABILITY_UNKNOWN ||
         !before->at_us || observed->now_us < before->at_us || is_due ||
         before->generation != (uint32_t)observed->generation ||
+        (before->state == AVAILABILITY_DRAINING && step_us(observed)) ||
         (before->reason == REASON_RECLAIMED) != observed->reclaimed)
         return false;
     *ret = *before;

@@ -26,8 +26,9 @@ struct availability {
         state : 4; /* AVAILABILITY_UNSET: it uses none of the fields, and is open */
     enum reason reason : 12;
     struct json_opt_bool in_window; /* set only while the windows decide */
-    uint32_t generation;            /* of the spec that this is of, its low half */
+    uint32_t generation;            /* of the spec that this is of, the low half */
     int64_t since_us;               /* of the close, or of the opening */
+    int64_t since_ms;               /* the same, on the clock of now_ms */
     int64_t stop_us; /* the time at which its Tasks are to end; 0: it is open, or Unknown */
     int64_t next_us; /* the time at which it opens or closes by time alone; 0: it does not */
     int64_t look_us; /* the time at which to evaluate again; 0: time changes nothing */
@@ -43,6 +44,7 @@ struct availability_observed {
     int64_t generation;
     bool busy; /* a Task is scheduled or running on it */
     int64_t now_us;
+    int64_t now_ms; /* clock_boot_ms */
 };
 
 /* Whether the Proplet uses one of the fields. */
@@ -67,6 +69,10 @@ struct availability availability_of_status(const struct availability_status *sta
  * "When it was seen" is the time of the first result with this reason: `before` has it from then on, so the status
  * that holds it must be written. Of a close by an edit and one by time the later one counts. Nothing else than the
  * arguments decides, so a new leader that reads the status comes to the same result.
+ *
+ * A step of the wall clock neither shortens nor prolongs the time since a close that this process has seen: since_ms
+ * stays, and since_us moves with the clock while a Task runs. For a new leader that time counts by the wall clock, and is
+ * not negative.
  */
 struct availability availability_at(const struct availability_observed *observed);
 

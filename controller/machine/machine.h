@@ -3,7 +3,8 @@
  *
  * They belong to the extension "scheduled-machines": without --enable-scheduled-machines none of this exists but the
  * flags. A turn observes, plans (machine_plan.h) and does one act. It holds nothing in memory that another leader
- * needs: a note has only the times before which a refused request is not repeated.
+ * needs: a note has only the times before which a refused request is not repeated, and the clean-up by a clock that
+ * makes no steps.
  */
 #pragma once
 
@@ -37,9 +38,10 @@ struct machine_note {
     int64_t retry_ms; /* monotonic: a refused request is not tried again before; 0: none was */
     bool of_creation; /* it was a creation */
     int64_t wait_ms;  /* that led to retry_ms */
-    unsigned node_failures; /* in a row: changes of the Node in a removal */
-    unsigned clears;        /* tries to delete the pods of a Node in an emergency */
-    bool told_late;         /* of this process: the clean-up is late */
+    int64_t cleanup_us, cleanup_ms; /* status.nextCleanup, and the same on clock_boot_ms; 0: none */
+    unsigned node_failures;         /* in a row: changes of the Node in a removal */
+    unsigned clears;                /* tries to delete the pods of a Node in an emergency */
+    bool told_late;                 /* of this process: the clean-up is late */
     struct map
         *blocked; /* pods by uid: int64_t, the monotonic time before which no eviction is tried */
 };

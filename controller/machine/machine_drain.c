@@ -64,10 +64,9 @@ static int evict(struct machine_turn *turn, const struct drain_pod *pod, int64_t
 int machine_drain(struct machine_turn *turn, const struct machine_plan *plan, struct error *err)
 {
     int64_t now_ms = clock_monotonic_ms(turn->rc->clock);
-    const struct machine_observed *observed = &turn->observed;
-    int64_t end_us = plan->next_cleanup_us + observed->drain_ms * 1000;
-    const struct drain_plan drain = drain_plan(turn->rc->arena, turn->pods, turn->pods_len,
-                                               now_ms + (end_us - observed->now_us) / 1000, now_ms);
+    int64_t end_ms = now_ms + (plan->drain_end_us - turn->observed.now_us) / 1000;
+    const struct drain_plan drain =
+        drain_plan(turn->rc->arena, turn->pods, turn->pods_len, end_ms, now_ms);
     int r = 0;
 
     for (size_t i = 0; i < drain.evict_len && r == 0; i++)

@@ -234,8 +234,9 @@ static int observe_pods(struct machine_turn *turn, struct error *err)
                                                    machine_node_name(turn->machine.json)) };
     turn->pods = arena_array(turn->rc->arena, struct drain_pod, MAX_PODS);
     int r = kube_list(turn->rc->client, &KIND_POD, &options, take_pod, turn, err);
-    bool late = drains && turn->observed.now_us >=
-                              turn->observed.next_cleanup_us + turn->observed.drain_ms * 1000;
+    bool late = drains && turn->observed.now_us >= turn->observed.next_cleanup_us +
+                                                       turn->observed.stepped_us +
+                                                       turn->observed.drain_ms * 1000;
     if (r < 0 && clears)
         turn->note->clears++;
     /* Nothing holds up an emergency, nor a drain beyond its timeout. */
@@ -257,6 +258,23 @@ static int decode(struct machine_turn *turn, struct error *err)
     r = status ? json_decode(turn->rc->arena, &SCHEDULEDMACHINE_STATUS, status, &turn->was, err)
                : 0;
     return r < 0 ? error_wrap(err, "status") : 0;
+}
+
+/* The clean-up that the status names, and by which a drain ends. Its time is taken over once, within the grace period, and
+ * counted by the steady clock. */
+static int64_t step_since_known(const struct machine_turn *turn)
+{
+    const struct machine_observed *observed = &turn->observed;
+    struct machine_note *note = turn->note;
+    int64_t cleanup_us = observed->phase == MACHINE_SHUTTING_DOWN ? observed->next_cleanup_us : 0;
+    int64_t now_ms = clock_boot_ms(turn->rc->clock);
+    int64_t left_ms = (cleanup_us - observed->now_us) / 1000;
+    int64_t most_ms = observed->draining ? 0 : observed->grace_ms;
+
+    if (note->cleanup_us != cleanup_us)
+        note->cleanup_ms = now_ms + (left_ms < most_ms ? left_ms : most_ms);
+    note->cleanup_us = cleanup_us;
+    return cleanup_us ? observed->now_us + (note->cleanup_ms - now_ms) * 1000 - cleanup_us : 0;
 }
 
 static void observe_itself(struct machine_turn *turn)
@@ -281,6 +299,7 @@ static void observe_itself(struct machine_turn *turn)
         .draining = condition_is(turn->was.conditions, "Draining", CONDITION_TRUE),
         .now_us = clock_wall_us(turn->rc->clock),
     };
+    observed->stepped_us = step_since_known(turn);
     int64_t wait_ms = machine_note_wait_ms(turn->note, true, clock_monotonic_ms(turn->rc->clock));
     if (wait_ms)
         observed->retry_us = observed->now_us + wait_ms * 1000;

@@ -144,15 +144,16 @@ static struct machine_plan plan_shutting_down(const struct machine_observed *obs
     if (!plan.next_cleanup_us) /* lost, with the rest of the status */
         plan.next_cleanup_us = observed->now_us + observed->grace_ms * US_PER_MS;
 
-    int64_t end_us = plan.next_cleanup_us + observed->drain_ms * US_PER_MS;
+    int64_t begin_us = plan.next_cleanup_us + observed->stepped_us;
+    int64_t end_us = begin_us + observed->drain_ms * US_PER_MS;
 
-    if (!observed->draining && observed->now_us < plan.next_cleanup_us) {
-        plan.again_us = plan.next_cleanup_us;
+    if (!observed->draining && observed->now_us < begin_us) {
+        plan.again_us = begin_us;
     } else if (!observed->draining) {
         plan.act = MACHINE_ACT_SAY_DRAINING;
     } else if (observed->drains && observed->now_us < end_us) {
         plan.act = MACHINE_ACT_DRAIN;
-        plan.again_us = end_us;
+        plan.again_us = plan.drain_end_us = end_us;
     } else {
         plan.act = MACHINE_ACT_REMOVE;
     }

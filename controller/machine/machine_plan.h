@@ -28,7 +28,9 @@ struct machine_observed {
     int64_t grace_ms;             /* gracefulShutdownTimeout */
     int64_t drain_ms;             /* nodeDrainTimeout */
     int64_t next_cleanup_us;      /* status.nextCleanup; 0: none */
-    bool draining;                /* the condition Draining is True */
+    /* The wall clock was set ahead by so much since the process knows next_cleanup_us; < 0: back. */
+    int64_t stepped_us;
+    bool draining; /* the condition Draining is True */
 
     /* The three objects that are ours. */
     bool any_left;  /* at least one exists, also if it is being deleted */
@@ -67,6 +69,7 @@ struct machine_plan {
     enum machine_act act;       /* NONE if the phase changes */
     int64_t next_cleanup_us;    /* as it is to be written; 0: absent */
     int64_t next_activation_us; /* likewise */
+    int64_t drain_end_us;       /* of MACHINE_ACT_DRAIN: the time until which it evicts */
     int64_t again_us;  /* the time of the next turn if nothing changes before; 0: none is needed */
     bool cleanup_late; /* a deletion takes longer than MACHINE_CLEANUP_MS */
 };

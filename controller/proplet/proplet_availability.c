@@ -39,6 +39,7 @@ struct availability proplet_availability_look(const struct proplet_deps *deps, s
         .generation = object->generation,
         .busy = placements_count(deps->placements, object->ns, object->name).active > 0,
         .now_us = now_us,
+        .now_ms = clock_boot_ms(deps->clock),
     };
     struct availability is;
 

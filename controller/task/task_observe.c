@@ -97,6 +97,18 @@ static void observe_pod(struct arena *arena, const struct proplet *proplet, cons
         ret->offline_since_us = device ? device->offline_since_us : 0;
 }
 
+/* On the monotonic clock, so that no step of the wall clock changes it; 0: there is none. */
+static int64_t stop_of(const struct task_deps *deps, const struct availability *is, bool daemon)
+{
+    int64_t grace_ms = daemon ? 0 : (is->stop_us - is->since_us) / 1000;
+    int64_t left_ms = is->since_ms + grace_ms - clock_boot_ms(deps->clock);
+    int64_t stop_ms = clock_monotonic_ms(deps->clock) + left_ms;
+
+    if (!is->stop_us)
+        return 0;
+    return stop_ms > 0 ? stop_ms : 1; /* before the machine started */
+}
+
 void task_observe_opening(const struct task_deps *deps, const struct task_spec *spec,
                           struct observed_proplet *ret)
 {
@@ -105,7 +117,7 @@ void task_observe_opening(const struct task_deps *deps, const struct task_spec *
 
     ret->closed = !availability_is_open_at(&is, now_us);
     ret->short_time = !ret->closed && !task_fits_until(spec->need_s, is.next_us, now_us);
-    ret->stop_us = is.stop_us && spec->daemon ? is.since_us : is.stop_us;
+    ret->stop_ms = stop_of(deps, &is, spec->daemon);
     ret->availability = is.reason;
 }
 
@@ -388,7 +400,7 @@ static void observe_backlog(const struct task_deps *deps, int64_t due_ms, struct
 /* Tasks on a Proplet that never closes cost nothing. */
 static void observe_stop(const struct task_deps *deps, struct task_observed *ret)
 {
-    bool due = ret->proplet.stop_us && ret->proplet.stop_us <= ret->now_us && task_is_active(ret);
+    bool due = ret->proplet.stop_ms && ret->proplet.stop_ms <= ret->now_ms && task_is_active(ret);
     enum reason reason = task_cut_noted(ret);
 
     if (!reason && due)

@@ -135,12 +135,14 @@ TEST_EACH(a_result_holds_until_something_may_change_it, LATER)
         .reclaimed = LATER[_i].reclaimed,
         .before = { .state = LATER[_i].state,
                     .reason = LATER[_i].reason,
+                    .since_us = AT(12, 0),
                     .look_us = AT(18, 0),
                     .generation = 1,
                     .at_us = LATER[_i].kept_us },
         .generation = LATER[_i].generation,
         .busy = LATER[_i].busy,
         .now_us = LATER[_i].now_us,
+        .now_ms = (LATER[_i].now_us - AT(12, 0)) / 1000,
     };
     struct availability is = { .state = AVAILABILITY_UNSET };
 
@@ -363,6 +365,90 @@ TEST(a_new_leader_comes_to_the_result_of_the_last_one)
         ck_assert_int_eq(second.stop_us, first.stop_us);
         ck_assert_int_eq(second.state, first.state);
     }
+}
+
+/* A Proplet that was disabled at 12:00 of both clocks, with a grace period of 5 minutes; now_ms counts from noon. */
+static struct availability disabled_at(int64_t now_us, int64_t now_ms, bool busy,
+                                       struct availability before)
+{
+    return evaluated(
+        AVAILABLE(OFF),
+        (struct availability_observed){
+            .before = before, .generation = 1, .busy = busy, .now_us = now_us, .now_ms = now_ms });
+}
+
+static const int64_t STEPS_S[] = { -3600, 3600, -86400, 86400, -10, 10 };
+
+TEST_EACH(step_of_the_clock_does_not_move_a_close_that_was_seen, STEPS_S)
+{
+    const struct availability none = { .state = AVAILABILITY_UNSET };
+    struct availability is = disabled_at(AT(12, 0), 0, false, none);
+
+    for (int minute = 1; minute < 120; minute++) {
+        is = disabled_at(AT(12, minute) + US(STEPS_S[_i]), 60000 * minute, false, is);
+        ck_assert_int_eq(is.since_us, AT(12, 0));
+        ck_assert_int_eq(is.stop_us, AT(12, 5));
+        ck_assert_int_eq(is.since_ms, 0);
+    }
+}
+
+/* The next leader has the same clock. */
+TEST_EACH(stop_of_a_running_task_moves_with_the_clock, STEPS_S)
+{
+    const struct availability none = { .state = AVAILABILITY_UNSET };
+    const struct availability first = disabled_at(AT(12, 0), 0, true, none);
+    const struct availability_observed observed = { .before = first,
+                                                    .generation = 1,
+                                                    .busy = true,
+                                                    .now_us = AT(12, 1) + US(STEPS_S[_i]),
+                                                    .now_ms = 60000 };
+    struct availability is = first;
+
+    ck_assert(!availability_still_holds(&observed, &is));
+    is = disabled_at(observed.now_us, observed.now_ms, true, first);
+    ck_assert_int_eq(is.since_us, AT(12, 0) + US(STEPS_S[_i]));
+    ck_assert_int_eq(is.stop_us, AT(12, 5) + US(STEPS_S[_i]));
+    ck_assert_int_eq(is.since_ms, 0);
+
+    const struct availability_status status = { .state = is.state,
+                                                .reason = reason_text(is.reason),
+                                                .since_us = is.since_us };
+    is = disabled_at(AT(12, 2) + US(STEPS_S[_i]), 7000, true, availability_of_status(&status, 1));
+    ck_assert_int_eq(is.since_ms, 7000 - 120000);
+}
+
+/* Its clock may be behind that of the leader before. */
+TEST_EACH(new_leader_grants_one_grace_period_at_most, STEPS_S)
+{
+    const struct availability first =
+        disabled_at(AT(12, 0), 0, false, (struct availability){ .state = AVAILABILITY_UNSET });
+    const struct availability_status status = { .state = first.state,
+                                                .reason = reason_text(first.reason),
+                                                .since_us = first.since_us };
+    int64_t now_us = AT(12, 2) + US(STEPS_S[_i]);
+    const struct availability next =
+        disabled_at(now_us, 120000, false, availability_of_status(&status, 1));
+
+    ck_assert_int_le(next.since_us, now_us);
+    ck_assert_int_eq(next.since_ms, 120000 - (now_us - next.since_us) / 1000);
+    ck_assert_int_eq(next.since_us, now_us < first.since_us ? now_us : first.since_us);
+}
+
+TEST(clock_that_is_set_ahead_over_a_close_is_late)
+{
+    const struct availability_observed observed = { .generation = 1,
+                                                    .now_us = AT(16, 0),
+                                                    .now_ms = 1000 };
+    const struct availability open = evaluated(AVAILABLE(DAY), observed);
+    struct availability_observed later = observed;
+
+    ck_assert_int_eq(open.state, AVAILABILITY_OPEN);
+    later.before = open;
+    later.now_us = AT(18, 0);
+    later.now_ms = 2000;
+    const struct availability closed = evaluated(AVAILABLE(DAY), later);
+    ck_assert_int_eq(closed.since_us, AT(17, 0));
+    ck_assert_int_eq(closed.since_ms, 2000 - 3600000);
 }
 
 TEST(without_a_database_of_time_zones_utc_is_known_alone)

@@ -79,7 +79,7 @@ static void close_now(size_t i)
 
     proplet->closed = true;
     proplet->availability = REASON_KILL_SWITCH;
-    proplet->stop_us = world.observed.now_us;
+    proplet->stop_ms = world.observed.now_ms;
     all.memory[broadcast_targets()[i].index].cut_ms = world.observed.now_ms;
     all.memory[broadcast_targets()[i].index].cut_reason = REASON_KILL_SWITCH;
 }

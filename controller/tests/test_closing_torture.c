@@ -4,6 +4,7 @@
 #include "common/api/names.h"
 #include "common/base/str.h"
 #include "controller/tests/fake_bridge.h"
+#include "controller/tests/staged.h"
 #include "controller/tests/torture.h"
 
 /* The Proplet that has the Task: it may be either, as a choice that was not written is made again. */
@@ -46,6 +47,15 @@ static void close_in_a_while(void)
     find();
     put(",\"availability\":{\"gracefulShutdownTimeout\":\"50s\",\"override\":{"
         "\"state\":\"Closed\",\"until\":\"2026-01-01T12:00:00Z\"}}");
+}
+
+/* A process that dies then is followed by one whose clock is behind. */
+static void set_clock_back(void)
+{
+    const struct kube_name name = staged_name(proplet());
+
+    fake_clock_step(&stage.clock, -3600000);
+    workqueue_add(stage.task.proplet_queue, &name); /* as the next heartbeat does */
 }
 
 static void reclaim(void)
@@ -118,6 +128,10 @@ static const struct scenario SCENARIOS[] = {
       "running - attempt 2 True True -; uid x1; uid.2 x1 up 1" },
     { "grace is over",
       { torture_create, close_in_a_while, torture_wait_a_minute, torture_let_answer },
+      "completed 42 attempt 2 True True True; uid x1 stopped; uid.2 x1" },
+    { "grace is over, clock set back",
+      { torture_create, close_in_a_while, set_clock_back, torture_wait_a_minute,
+        torture_wait_a_minute, torture_let_answer },
       "completed 42 attempt 2 True True True; uid x1 stopped; uid.2 x1" },
     { "answer within the grace",
       { torture_create, close_in_a_while, torture_let_answer, torture_wait_a_minute },

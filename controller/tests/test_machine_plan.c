@@ -267,6 +267,26 @@ TEST(drain_begins_at_the_stored_time_is_said_first_and_ends_by_its_timeout)
     ck_assert_int_eq(machine_plan(&observed).act, MACHINE_ACT_REMOVE);
 }
 
+TEST(step_of_the_clock_moves_the_drain_and_not_what_is_written)
+{
+    struct machine_observed observed = in_phase(MACHINE_SHUTTING_DOWN);
+
+    observed.next_cleanup_us = NOW_US;
+    observed.stepped_us = 3600 * S;
+    observed.any_left = observed.drains = true;
+    struct machine_plan plan = machine_plan(&observed);
+    ck_assert_int_eq(plan.act, MACHINE_ACT_CORDON);
+    ck_assert_int_eq(plan.again_us, NOW_US + 3600 * S);
+    ck_assert_int_eq(plan.next_cleanup_us, NOW_US);
+    observed.draining = true;
+    observed.now_us += 3660 * S - 1;
+    plan = machine_plan(&observed);
+    ck_assert_int_eq(plan.act, MACHINE_ACT_DRAIN);
+    ck_assert_int_eq(plan.drain_end_us, NOW_US + 3660 * S);
+    observed.now_us++;
+    ck_assert_int_eq(machine_plan(&observed).act, MACHINE_ACT_REMOVE);
+}
+
 TEST(lost_time_of_the_stop_gives_the_grace_once_more)
 {
     struct machine_observed observed = in_phase(MACHINE_SHUTTING_DOWN);

@@ -593,6 +593,77 @@ TEST(clock_that_is_set_back_prolongs_no_wait)
     expect("Active", "B I M N p0");
 }
 
+static bool drains(void)
+{
+    return str_equal(machine_stage_condition("Draining", "status"), "True");
+}
+
+static bool is_removed(void)
+{
+    return kube_is_deleting(machine_stage_get(&KIND_MACHINE, "one"));
+}
+
+static int seconds_until(bool is_so(void))
+{
+    int seconds = 0;
+
+    for (; !is_so() && seconds < 10000; seconds++) {
+        machine_stage_wait_ms(1000);
+        (void)!machine_stage_turn();
+    }
+    return seconds;
+}
+
+/* A grace period of 5 s and a drain of 60 s begin, with a pod that no budget lets go. */
+static void begin_drain(void)
+{
+    open_it();
+    machine_stage_put_pod("a");
+    mstage.eviction = 429;
+    mstage.still = true;
+    machine_stage_put(STAGE_NEVER, "");
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    ck_assert_str_eq(machine_stage_phase(), "ShuttingDown");
+}
+
+static const int64_t CLOCK_STEPS_MS[] = { -3600000, 3600000 };
+
+TEST_EACH(step_of_the_clock_neither_ends_nor_prolongs_a_drain, CLOCK_STEPS_MS)
+{
+    begin_drain();
+    fake_clock_step(&mstage.clock, CLOCK_STEPS_MS[_i]);
+    ck_assert_int_eq(seconds_until(drains), 5);
+    machine_stage_wait_ms(20000);
+    ck_assert_int_eq(machine_stage_turn(), 0);
+    fake_clock_step(&mstage.clock, CLOCK_STEPS_MS[_i]);
+    ck_assert_int_eq(seconds_until(is_removed), 40);
+    ck_assert_uint_eq(mstage.evictions, 0);
+}
+
+/* It cannot know how long the grace period, or the drain, has lasted. */
+TEST(next_leader_whose_clock_is_behind_begins_a_grace_period_and_a_drain_again_at_most)
+{
+    begin_drain();
+    fake_clock_step(&mstage.clock, -3600000);
+    mstage.dead = true;
+    ck_assert_int_le(seconds_until(drains), 6);
+    machine_stage_wait_ms(20000);
+    fake_clock_step(&mstage.clock, -3600000);
+    mstage.dead = true;
+    ck_assert_int_le(seconds_until(is_removed), 61);
+}
+
+/* The clocks agree. */
+TEST(next_leader_ends_a_drain_at_the_time_of_the_last_one)
+{
+    begin_drain();
+    ck_assert_int_eq(seconds_until(drains), 5);
+    machine_stage_wait_ms(20000);
+    mstage.dead = true;
+    ck_assert_int_eq(seconds_until(is_removed), 40);
+}
+
 /* A provider may need hours, or a person, to let go of it. */
 TEST(object_that_does_not_go_is_looked_at_less_and_less)
 {

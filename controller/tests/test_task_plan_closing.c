@@ -160,7 +160,7 @@ static void closing(enum reason reason, int64_t in_ms)
 
     proplet->closed = true;
     proplet->availability = reason;
-    proplet->stop_us = world.observed.now_us + in_ms * 1000;
+    proplet->stop_ms = world.observed.now_ms + in_ms;
     attempt->cut_ms = in_ms > 0 ? 0 : world.observed.now_ms;
     attempt->cut_reason = reason;
 }
@@ -385,7 +385,7 @@ TEST(attempt_that_was_told_stays_so_when_its_proplet_opens)
     struct task_plan plan = world_plan();
     world_do(&plan);
     world.observed.proplet.closed = false;
-    world.observed.proplet.stop_us = 0;
+    world.observed.proplet.stop_ms = 0;
     world.observed.proplet.availability = REASON_IN_WINDOW;
     plan = world_plan();
     ck_assert_str_eq(plan.status.reason, "AvailabilityEnded");

@@ -73,11 +73,11 @@ void task_cut(struct arena *arena, const struct task_observed *observed, struct 
 bool task_plan_closing(struct arena *arena, const struct task_observed *observed,
                        struct task_plan *plan)
 {
-    int64_t stop_us = observed->proplet.stop_us;
+    int64_t stop_ms = observed->proplet.stop_ms;
 
     if (!observed->attempt.cut_ms) {
-        if (stop_us > observed->now_us)
-            task_requeue_at(observed, plan, observed->now_ms + task_until_ms(observed, stop_us));
+        if (stop_ms > observed->now_ms)
+            task_requeue_at(observed, plan, stop_ms);
         return false;
     }
     if (observed->proplet.reachable && !is_told(observed)) {

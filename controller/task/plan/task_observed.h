@@ -97,7 +97,8 @@ struct observed_proplet {
     bool closed; /* it takes no new Tasks now: status.availability */
     /* It closes before the Task would have ended, if that started now: see task_need_s. */
     bool short_time;
-    int64_t stop_us; /* it stops what runs there then: a daemon at its close; 0: it does not */
+    /* It stops what runs there then (monotonic): a daemon at its close; 0: it does not. */
+    int64_t stop_ms;
     enum reason availability; /* why it is open or closed; REASON_NONE: it always is */
     const char *absence;      /* why it is not ready, as a message; NULL: it is, or is gone */
     int64_t offline_since_us; /* 0: it is not Offline */

@@ -1,0 +1,54 @@
+/* The wall clock makes a step while a Task uses the grace period of its Proplet. */
+#include "common/api/kinds.h"
+#include "common/base/str.h"
+#include "controller/tests/fake_bridge.h"
+#include "controller/tests/staged.h"
+
+#define PROPLET(client, members)                                                                   \
+    "{\"type\":\"external\"" members                                                               \
+    ",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\","                  \
+    "\"channelId\":\"c\",\"clientId\":\"" client "\"}}"
+#define DISABLED                                                                                   \
+    ",\"availability\":{\"gracefulShutdownTimeout\":\"10m\",\"schedule\":{\"enabled\":false,"      \
+    "\"daysOfWeek\":[\"mon-sun\"],\"hoursOfDay\":[\"0-23\"]}}"
+
+static void set_up(void)
+{
+    outside_reset();
+    stage_set_up(outside_roundtrip, outside_between);
+    stage_run();
+}
+
+TEST_GROUP("closing_clock", set_up, stage_tear_down);
+
+static void pass_minutes(int minutes)
+{
+    for (int i = 0; i < minutes * 6; i++) {
+        stage_wait_ms(10000);
+        stage_run();
+    }
+}
+
+static const int64_t STEPS_MS[] = { -3600000, 3600000 };
+
+TEST_EACH(step_of_the_clock_neither_ends_nor_prolongs_a_grace_period, STEPS_MS)
+{
+    const struct kube_name name = staged_name("one");
+    const struct run *run = &outside.runs[0];
+
+    stage_put_proplet("beta", PROPLET("device-2", ",\"killSwitch\":true"));
+    stage_put_task("{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\"}");
+    stage_run();
+    ck_assert_uint_eq(outside.run_count, 1);
+    stage_put_proplet("alpha", PROPLET("device-1", DISABLED));
+    stage_run();
+    pass_minutes(2);
+    fake_clock_step(&stage.clock, STEPS_MS[_i]);
+    workqueue_add(stage.task.task_queue, &name); /* before its Proplet */
+    pass_minutes(7);
+    ck_assert(run->running);
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    pass_minutes(2);
+    ck_assert(!run->running);
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+}
