@@ -178,9 +178,12 @@ def hooks(chart):
 
 def other_namespace(chart):
     text = json.dumps(chart.objects({"metrics": {"serviceMonitor": True, "rules": True}, "coordinator": {"enabled": True},
-                                     "webhook": {"certificates": "cert-manager"}, "flowControl": {"enabled": True}}, "lab"))
+                                     "webhook": {"certificates": "cert-manager"}, "flowControl": {"enabled": True},
+                                     "scheduledMachines": {"enabled": True}}, "lab"))
     for match in re.finditer(rf".{{0,60}}{NAMESPACE}.{{0,40}}", text):
         yield f"names the namespace: {match[0]}"
+    for match in re.finditer(r"\.substring\(\d+\).{0,40}", text):
+        yield f"depends on the length of the namespace: {match[0]}"
 
 
 def main():
