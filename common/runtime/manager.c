@@ -13,12 +13,15 @@
 #include "common/base/alloc.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/runtime/notify.h"
 #include "common/runtime/thread.h"
 
 #define READY_FIRST_MS 20
 #define READY_MAX_MS 1000
 /* Without a deadline the watchdog looks again after this. */
 #define MAX_POLL_MS (INT64_C(60) * 60 * 1000)
+/* The last group that does not wait for others: for the Lease, or for a broker. */
+#define READY_GROUP RUN_CACHES
 /* What a shell reports for a program that was interrupted. */
 #define EXIT_INTERRUPTED 130
 
@@ -29,7 +32,8 @@ struct manager {
     size_t count;
     uint32_t stop_budget_ms;
     uint32_t tick_period_ms;
-    int64_t tick_ms; /* monotonic: when the next one is due */
+    int64_t tick_ms;        /* monotonic: when the next one is due */
+    bool notifies_watchdog; /* of the service manager, with each tick */
 
     int news; /* eventfd for main: a signal, a failure, readiness perhaps */
     _Atomic(const char *) waiting_for; /* name of the runnable whose function main is in */
@@ -175,6 +179,8 @@ static int tick(struct manager *manager)
         if (manager->started[i] && runnable->tick)
             runnable->tick(runnable->self);
     }
+    if (manager->notifies_watchdog)
+        notify_send("WATCHDOG=1", NULL);
     manager->tick_ms = now_ms + manager->tick_period_ms;
     return (int)manager->tick_period_ms;
 }
@@ -257,8 +263,11 @@ static int start_and_wait(struct manager *manager, struct error *err)
         r = wait_ready(manager, group, err);
         if (r != 0)
             return r;
+        if (group == READY_GROUP)
+            notify_send("READY=1", "serving");
     }
     log_info("everything has started", NULL);
+    notify_send(NULL, "serving, everything has started");
     for (;;) {
         int r = wait_for_news(manager, -1, err);
         if (r != 0)
@@ -363,13 +372,26 @@ static void stop_group(struct manager *manager, enum run_group group)
     }
 }
 
+/* A tick that hangs, or is not reached, is a process that the service manager restarts. */
+static void follow_watchdog(struct manager *manager)
+{
+    uint32_t period_ms = notify_watchdog_ms();
+
+    manager->notifies_watchdog = period_ms > 0;
+    if (manager->notifies_watchdog && period_ms < manager->tick_period_ms)
+        manager->tick_period_ms = period_ms;
+}
+
 int manager_run(struct manager *manager, struct error *err)
 {
+    follow_watchdog(manager);
+
     int r = thread_start(&manager->watchdog, "signals", watchdog, manager, err);
     if (r < 0)
         return r;
 
     r = start_and_wait(manager, err);
+    notify_send("STOPPING=1", r < 0 && err ? err->message : "stopping");
     atomic_store(&manager->stopping, true);
     raise_event(manager->control);
     for (int group = RUN_LEADER; group >= RUN_SERVERS; group--)
