@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-PROGRAMS = ("propeller-controller", "propeller-webhook", "propeller-certgen")
+PROGRAMS = ("propeller-controller", "propeller-webhook", "propeller-certgen", "propeller-standalone")
 USER = 65532
 
 # No library, but used: the roots for TLS to a broker of the outside, and the time zones of schedules.

@@ -17,7 +17,7 @@ import tarfile
 MAX_LAYER_BYTES = 12_000_000
 FORBIDDEN = re.compile(r"(^|/)(sh|bash|dash|busybox|env|cat|ls|cp|chmod|su|sudo|mount|python[0-9.]*|perl|curl|wget|"
                        r"apt|apt-get|dpkg|dpkg-deb|rpm|apk)$")
-PROGRAMS = {"usr/bin/propeller-controller", "usr/bin/propeller-webhook", "usr/bin/propeller-certgen"}
+PROGRAMS = {"usr/bin/propeller-" + name for name in ("controller", "webhook", "certgen", "standalone")}
 LABELS = ("title", "description", "version", "revision", "created", "licenses")
 RELATIONS = {"DESCRIBES", "CONTAINS", "DEPENDS_ON"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

@@ -52,7 +52,7 @@ in_image() {
             --library-path "$(dirname "$(find "$IN/usr/lib" -name libc.so.6)")" "$IN$program" "$@"
     fi
 }
-for name in controller webhook certgen; do
+for name in controller webhook certgen standalone; do
     expect_eq "version of $name" "propeller-$name $VERSION" "$(in_image "/usr/bin/propeller-$name" --version)"
     in_image "/usr/bin/propeller-$name" --help >/dev/null
 done
