@@ -34,6 +34,16 @@ containerfile: image ## build the Containerfile and hold it against that image (
 install-yaml: $(if $(findstring @,$(IMAGE)),,image) ## build/release/install.yaml and install-namespaced.yaml (IMAGE=name:tag or name@digest)
 	@IMAGE='$(IMAGE)' IMAGE_OUT='$(IMAGE_OUT)' VERSION='$(VERSION)' config/deploy/install-yaml.sh build/release
 
+# Packages of Debian: config/packages.
+RELEASE_OUT ?= build/release
+deb: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
+.PHONY: deb
+deb: versioned ## Debian packages into build/release (VERSION=0.2.0)
+	@e2e/setup.sh deb
+	@$(MAKE) --no-print-directory man
+	@VERSION='$(VERSION)' config/packages/deb.sh $(OUT)/bin $(RELEASE_OUT)
+	@lintian --fail-on error,warning $(RELEASE_OUT)/*_$$(dpkg --print-architecture).deb
+
 # OVERLAY, KUBECTL, KUBECONFIG and the like: config/deploy/lib.sh.
 .PHONY: deploy undeploy
 deploy: ## install an overlay into the cluster of KUBECONFIG and wait (OVERLAY=default IMAGE=name:tag)

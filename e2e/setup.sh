@@ -15,6 +15,7 @@
 #   helm, helm4   for the chart
 #   docs   the Python environment of `make docs`
 #   examples  compilers for WebAssembly, of Debian and of npm
+#   deb    Debian packages to make packages
 #   go     a Go; prints its folder
 #   packages PART...  the Debian packages of these parts, and nothing else
 # Whatever is there already is left alone; a run waits for another one only when that makes what it needs.
@@ -32,6 +33,7 @@ RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl tzdata python3 python3
 
 IMAGE_PACKAGES=(python3 ca-certificates tzdata)
 NODE_PACKAGES=(containerd runc containernetworking-plugins iproute2 iptables nftables conntrack gcc libc6-dev)
+DEB_PACKAGES=(debhelper lintian)
 KIND_PACKAGES=("${NODE_PACKAGES[@]}" docker.io mmdebstrap jq)
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -132,6 +134,7 @@ packages_of() {
             ;;
         docs) printf '%s\n' python3 python3-venv clang lld ;; # the last two for commands of pages
         kind) printf '%s\n' "${KIND_PACKAGES[@]}" ;;
+        deb) printf '%s\n' "${DEB_PACKAGES[@]}" ;;
         examples)
             printf '%s\n' "${RUN_PACKAGES[@]}" clang lld wasi-libc libclang-rt-14-dev-wasm32 wabt libstd-rust-dev-wasm32 rustc
             command -v npm >/dev/null || echo npm
@@ -139,7 +142,7 @@ packages_of() {
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
         control-plane | cluster-api | cluster-api-manager | kubectl | go) ;;
         *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, cluster-api," \
-            "cluster-api-manager, promtool, dashboards, vmafx, page, docs, examples, go, helm, helm4 or all" ;;
+            "cluster-api-manager, promtool, dashboards, vmafx, page, docs, examples, go, helm, helm4, deb or all" ;;
         esac
     done
 }
@@ -319,7 +322,7 @@ main() {
     [[ -z $only ]] || return 0
     for part in "$@"; do
         case $part in
-        build | image | lint) ;; # packages, nothing else
+        build | image | lint | deb) ;; # packages, nothing else
         run | all)
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"

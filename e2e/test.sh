@@ -118,7 +118,7 @@ table() {
 tools() {
     local file passed=0 failed=0
     for file in e2e/oracle/test_oracle.py e2e/tools/test_audit.py e2e/tools/test_prose.py e2e/proxy/test_links.py \
-        config/image/test_image.py config/systemd/test_systemd.py bench/tests/test_report.py e2e/chaos/test_chaos.py; do
+        config/image/test_image.py config/systemd/test_systemd.py config/packages/test_packages.py bench/tests/test_report.py e2e/chaos/test_chaos.py; do
         if python3 -B "$file"; then
             passed=$((passed + 1))
         else

@@ -6,6 +6,7 @@
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "common/base/version.h"
+#include "common/runtime/options_completion.h"
 #include "common/runtime/options_help.h"
 
 /* Longer values are cut in messages. */
@@ -391,6 +392,26 @@ static void print_help(const struct option_program *program, const struct option
     buf_release(&text);
 }
 
+/* 1: the flag asked for a text, which was printed. */
+static int print_asked(const struct parser *parser, const char *arg, const char *next,
+                       struct error *err)
+{
+    const struct option_program *program = parser->program;
+    const struct option_command all = { .table = parser->table, .len = parser->len };
+
+    if (str_equal(arg, "--help") || str_equal(arg, "-h")) {
+        print_help(program, parser->table, parser->len);
+        return 1;
+    }
+    if (str_equal(arg, "--version")) {
+        (void)printf("%s %s\n", program->name, version_name());
+        return 1;
+    }
+    if (str_equal(arg, "--completion") && options_help_has_completion(program))
+        return options_print_completion(next, program->name, &all, 1, err);
+    return 0;
+}
+
 int options_parse(struct arena *arena, const struct option_program *program,
                   const struct option *table, size_t len, int argc, char *const *argv, void *ret,
                   struct error *err)
@@ -416,14 +437,9 @@ int options_parse(struct arena *arena, const struct option_program *program,
                 return r;
             continue;
         }
-        if (str_equal(arg, "--help") || str_equal(arg, "-h")) {
-            print_help(program, table, len);
-            return 1;
-        }
-        if (str_equal(arg, "--version")) {
-            (void)printf("%s %s\n", program->name, version_name());
-            return 1;
-        }
+        r = print_asked(&parser, arg, i + 1 < argc ? argv[i + 1] : "", err);
+        if (r != 0)
+            return r;
         if (arg[0] != '-' || str_equal(arg, "-") || str_equal(arg, "--"))
             r = take_argument(&parser, arg, before, err);
         else

@@ -52,7 +52,7 @@ struct option_program {
  * argument. OPTION_STRINGS: each --flag adds one value or
  * several separated by commas, as in the environment and the fallback.
  *
- * --help and --version print and return 1 (exit 0). An unknown flag, a missing or unusable value,
+ * --help, --version and, for a program without commands, --completion SHELL print and return 1 (exit 0). An unknown flag, a missing or unusable value,
  * an argument that belongs to no flag: ERROR_INVALID, one line naming the flag and what is allowed;
  * the caller prints it and exits with 2. ret must be zeroed. Strings live in the arena or in argv.
  * A table with an unusable fallback is a bug.

@@ -2,6 +2,7 @@
 
 #include "common/base/str.h"
 #include "common/base/version.h"
+#include "common/runtime/options_completion.h"
 
 /* Flags longer than this have their text on the next line. */
 #define MAX_FLAG_COLUMN 36
@@ -138,13 +139,24 @@ static bool put_examples(struct buf *ret, const struct option_program *program)
     return fits;
 }
 
+bool options_help_has_completion(const struct option_program *program)
+{
+    return !strchr(program->name, ' ');
+}
+
 bool options_help(struct buf *ret, const struct option_program *program, const struct option *table,
                   size_t len)
 {
     static const struct option OWN[] = {
         { .name = "help", .type = OPTION_BOOL, .help = "print this text (also -h)" },
         { .name = "version", .type = OPTION_BOOL, .help = "print the version" },
+        { .name = "completion",
+          .type = OPTION_CHOICE,
+          .value_name = "SHELL",
+          .choices = OPTIONS_COMPLETION_SHELLS,
+          .help = "print a script that completes flags" },
     };
+    size_t own = ARRAY_LEN(OWN) - (options_help_has_completion(program) ? 0 : 1);
     int column = flag_column(table, len);
 
     if (!put_wrapped(ret, program->about, 0) ||
@@ -155,7 +167,7 @@ bool options_help(struct buf *ret, const struct option_program *program, const s
         if (!put_option(ret, &table[i], column))
             return false;
     }
-    for (size_t i = 0; i < ARRAY_LEN(OWN); i++) {
+    for (size_t i = 0; i < own; i++) {
         if (!put_option(ret, &OWN[i], column))
             return false;
     }

@@ -429,6 +429,7 @@ static const char HELP[] =
     "                             (default round-robin)\n"
     "  --help                     print this text (also -h)\n"
     "  --version                  print the version\n"
+    "  --completion SHELL         print a script that completes flags; one of bash, zsh, fish\n"
     "\n"
     "Each flag may also be set as PROPELLER_<NAME> in the environment, in capitals and with "
     "underscores;\n"

@@ -173,7 +173,7 @@ class Template:
 
 
 def flags_of(text):
-    return sorted(set(re.findall(r"^ *(?:-\w, )?--([a-z0-9-]+)", text, re.MULTILINE)) - {"help", "version"})
+    return sorted(set(re.findall(r"^ *(?:-\w, )?--([a-z0-9-]+)", text, re.MULTILINE)) - {"help", "version", "completion"})
 
 
 def schema_of(schema, flags):

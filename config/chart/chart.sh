@@ -27,7 +27,7 @@ for program in propeller-controller propeller-webhook; do
     "build/bin/$program" --help >"$OUTPUT/$program.help"
     flags+=(--flags "$program=$OUTPUT/$program.help")
 done
-python3 -B config/chart/build.py --kubectl "$KUBECTL" --version "$(git describe --tags --always 2>/dev/null || echo unknown)" \
+python3 -B config/chart/build.py --kubectl "$KUBECTL" --version "${VERSION:-$(git describe --tags --always 2>/dev/null || echo unknown)}" \
     "${flags[@]}" "$OUTPUT"
 rm -f "$OUTPUT"/*.help
 "$HELM" package --destination "$OUTPUT" "$OUTPUT/propeller"

@@ -318,6 +318,15 @@ static void collect_flags(struct arena *arena, struct flags *ret)
     }
 }
 
+const struct option *controller_options_list(struct arena *arena, size_t *ret_len)
+{
+    struct flags flags = { .table = NULL };
+
+    collect_flags(arena, &flags);
+    *ret_len = flags.len;
+    return flags.table;
+}
+
 /* The value of --enable-<extension>. */
 static bool is_on(const struct flags *flags, const char *block, const char *extension)
 {

@@ -68,6 +68,9 @@ struct controller_settings {
 /* Whether url begins with http:// or https://, has no slash at its end, and at most CONTROLLER_MAX_URL characters. */
 bool controller_url_is_usable(const char *url);
 
+/* The flags of the controller and of all its modules, in the arena. */
+const struct option *controller_options_list(struct arena *arena, size_t *ret_len);
+
 /* As options_parse: 1 for --help and --version; ERROR_INVALID names the flag. */
 int controller_options_parse(struct arena *arena, int argc, char *const *argv,
                              struct controller_settings *ret, struct error *err) MUST_CHECK;

@@ -22,8 +22,8 @@ python=$DOCS_HOME/bin/python
 "$python" -B docs/tools/documents.py plugin/documents.yaml "$SOURCE/reference/plugin-output.md"
 "$python" -B docs/tools/values.py config/chart/chart.yaml "$SOURCE/reference/values.md"
 "$python" -B docs/tools/metrics.py "$SOURCE/reference/metrics.md" common controller certs webhook standalone
-VERSION=$(git describe --always --dirty 2>/dev/null || true) \
+VERSION=${VERSION:-$(git describe --always --dirty 2>/dev/null || true)} \
     "$python" -m sphinx --fail-on-warning --nitpicky --quiet --fresh-env -b "$1" -d build/docs/doctrees "$SOURCE" "build/docs/$1"
-# Sphinx begins each section with a space that mandoc calls a mistake.
-[[ $1 != man ]] || sed -i '/^\.SH/{n;/^\.sp$/d}' build/docs/man/*.[18]
+# Sphinx begins each section with a space that mandoc calls a mistake. Lines of long words cannot be adjusted.
+[[ $1 != man ]] || sed -i -e '/^\.SH/{n;/^\.sp$/d}' -e '/^\.TH/a .ad l' build/docs/man/*.[18]
 echo "docs: build/docs/$1"

@@ -10,6 +10,8 @@
 #include "common/base/str.h"
 #include "common/base/version.h"
 #include "common/net/http_listen.h"
+#include "common/runtime/options_completion.h"
+#include "controller/shared/options.h"
 
 #define PROGRAM "propeller-standalone"
 
@@ -133,7 +135,28 @@ static void print_commands(FILE *file)
                   "Serves the Propeller API and runs the controller, without Kubernetes.\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(file, "  %-10s %s\n", TABLE[i].name, TABLE[i].program.about);
-    fprintf(file, "\n'" PROGRAM " COMMAND --help' prints the flags of a command.\n");
+    fprintf(file, "\n'" PROGRAM " COMMAND --help' prints the flags of a command, '" PROGRAM
+                  " --completion bash|zsh|fish' a script for a shell.\n");
+}
+
+/* serve accepts the flags of the controller, too. */
+static int print_completion(struct arena *arena, const char *shell, struct error *err)
+{
+    struct option_command commands[COMMANDS];
+
+    for (size_t i = 0; i < COMMANDS; i++)
+        commands[i] = (struct option_command){ TABLE[i].name, TABLE[i].options, TABLE[i].len };
+
+    struct option_command *serve = &commands[COMMAND_SERVE];
+    size_t more;
+    const struct option *controller = controller_options_list(arena, &more);
+    struct option *all = arena_array(arena, struct option, serve->len + more);
+
+    memcpy(all, serve->table, serve->len * sizeof(*all));
+    memcpy(all + serve->len, controller, more * sizeof(*all));
+    serve->table = all;
+    serve->len += more;
+    return options_print_completion(shell, PROGRAM, commands, COMMANDS, err);
 }
 
 static int find_command(const char *name, enum standalone_command *ret, struct error *err)
@@ -232,6 +255,9 @@ int standalone_settings_parse(struct arena *arena, int argc, char *const *argv,
                               enum standalone_command *ret_command, struct standalone_settings *ret,
                               char *const **ret_rest, int *ret_rest_len, struct error *err)
 {
+    if (argc > 1 && str_equal(argv[1], "--completion"))
+        return print_completion(arena, argc > 2 ? argv[2] : "", err);
+
     int r = find_command(argc > 1 ? argv[1] : "", ret_command, err);
     if (r != 0)
         return r;
