@@ -44,6 +44,12 @@ deb: versioned ## Debian packages into build/release (VERSION=0.2.0)
 	@VERSION='$(VERSION)' config/packages/deb.sh $(OUT)/bin $(RELEASE_OUT)
 	@lintian --fail-on error,warning $(RELEASE_OUT)/*_$$(dpkg --print-architecture).deb
 
+# Not in `make test`: it needs root and package sources, and takes some minutes.
+.PHONY: release-test
+release-test: deb ## packages in a fresh Debian, and their service with systemd as process 1 (root)
+	@config/packages/install-test.sh $(RELEASE_OUT)
+	@config/packages/systemd-test.sh $(RELEASE_OUT)
+
 # OVERLAY, KUBECTL, KUBECONFIG and the like: config/deploy/lib.sh.
 .PHONY: deploy undeploy
 deploy: ## install an overlay into the cluster of KUBECONFIG and wait (OVERLAY=default IMAGE=name:tag)

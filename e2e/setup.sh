@@ -16,6 +16,7 @@
 #   docs   the Python environment of `make docs`
 #   examples  compilers for WebAssembly, of Debian and of npm
 #   deb    Debian packages to make packages
+#   release-test  what tests of a release need
 #   go     a Go; prints its folder
 #   packages PART...  the Debian packages of these parts, and nothing else
 # Whatever is there already is left alone; a run waits for another one only when that makes what it needs.
@@ -34,6 +35,7 @@ RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl tzdata python3 python3
 IMAGE_PACKAGES=(python3 ca-certificates tzdata)
 NODE_PACKAGES=(containerd runc containernetworking-plugins iproute2 iptables nftables conntrack gcc libc6-dev)
 DEB_PACKAGES=(debhelper lintian)
+RELEASE_TEST_PACKAGES=("${DEB_PACKAGES[@]}" "${RUN_PACKAGES[@]}" mmdebstrap iproute2)
 KIND_PACKAGES=("${NODE_PACKAGES[@]}" docker.io mmdebstrap jq)
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -135,6 +137,7 @@ packages_of() {
         docs) printf '%s\n' python3 python3-venv clang lld ;; # the last two for commands of pages
         kind) printf '%s\n' "${KIND_PACKAGES[@]}" ;;
         deb) printf '%s\n' "${DEB_PACKAGES[@]}" ;;
+        release-test) printf '%s\n' "${RELEASE_TEST_PACKAGES[@]}" ;;
         examples)
             printf '%s\n' "${RUN_PACKAGES[@]}" clang lld wasi-libc libclang-rt-14-dev-wasm32 wabt libstd-rust-dev-wasm32 rustc
             command -v npm >/dev/null || echo npm
@@ -142,7 +145,7 @@ packages_of() {
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
         control-plane | cluster-api | cluster-api-manager | kubectl | go) ;;
         *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, cluster-api," \
-            "cluster-api-manager, promtool, dashboards, vmafx, page, docs, examples, go, helm, helm4, deb or all" ;;
+            "cluster-api-manager, promtool, dashboards, vmafx, page, docs, examples, go, helm, helm4, deb, release-test or all" ;;
         esac
     done
 }
@@ -327,7 +330,7 @@ main() {
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
             ;;
-        device) python_environment ;;
+        device | release-test) python_environment ;;
         control-plane) control_plane "${CONTROL_PLANE_PROGRAMS[@]}" ;;
         node) control_plane "${NODE_PROGRAMS[@]}" ;;
         cluster-api) machine_crds ;;
