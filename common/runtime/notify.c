@@ -54,7 +54,7 @@ void notify_send(const char *state, const char *status)
     const char *path = getenv("NOTIFY_SOCKET");
     char text[NOTIFY_MAX];
 
-    if (str_is_empty(path))
+    if (!path || !*path)
         return;
     (void)snprintf(text, sizeof(text), "%s%s%s%s", state ? state : "", state && status ? "\n" : "",
                    status ? "STATUS=" : "", status ? status : "");
