@@ -36,13 +36,24 @@ install-yaml: $(if $(findstring @,$(IMAGE)),,image) ## build/release/install.yam
 
 # Packages of Debian: config/packages.
 RELEASE_OUT ?= build/release
-deb: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
+deb release: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
 .PHONY: deb
 deb: versioned ## Debian packages into build/release (VERSION=0.2.0)
 	@e2e/setup.sh deb
 	@$(MAKE) --no-print-directory man
 	@VERSION='$(VERSION)' config/packages/deb.sh $(OUT)/bin $(RELEASE_OUT)
 	@lintian --fail-on error,warning $(RELEASE_OUT)/*_$$(dpkg --print-architecture).deb
+
+# Where the files of a release are served.
+RELEASE_URL ?= https://propeller.invalid/v$(VERSION)
+.PHONY: release
+release: ## everything of a release into build/release, emptied before (VERSION=0.2.0 IMAGE=name:tag RELEASE_URL=https://...)
+	@VERSION='$(VERSION)' config/packages/release.sh check
+	@$(MAKE) --no-print-directory versioned
+	@e2e/setup.sh deb
+	@for part in docs man image; do $(MAKE) --no-print-directory $$part || exit 1; done
+	@VERSION='$(VERSION)' IMAGE='$(IMAGE)' REVISION='$(REVISION)' RELEASE_URL='$(RELEASE_URL)' \
+	    config/packages/release.sh $(OUT)/bin $(RELEASE_OUT)
 
 # Not in `make test`: it needs root and package sources, and takes some minutes.
 .PHONY: release-test

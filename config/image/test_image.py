@@ -14,6 +14,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import build
+import index
 import oci
 import sbom
 
@@ -73,6 +74,37 @@ class Names(unittest.TestCase):
     def test_names_without_a_tag_and_with_capitals_are_refused(self):
         for name in "propeller", "localhost/Propeller:v1", "propeller:", "propeller:-v1", "a b:c":
             self.assertFalse(build.NAME.fullmatch(name), name)
+
+
+class Index(unittest.TestCase):
+    def archive(self, architecture, name="localhost/a:1"):
+        """The files of an archive of an image without files."""
+        with Folder([]) as folder, tempfile.TemporaryDirectory() as output:
+            image = oci.Image(name, [oci.layer_of(folder)], {"Labels": {"of": architecture}})
+            image.write(output + "/a.tar")
+            files = index.read(output + "/a.tar")
+        about = json.loads(files["index.json"])
+        about["manifests"][0]["platform"]["architecture"] = architecture
+        return {**files, "index.json": oci.encode(about)}
+
+    def test_index_has_the_images_of_all_architectures(self):
+        files, digest = index.combine([self.archive("arm64"), self.archive("amd64")])
+        (top,) = json.loads(files["index.json"])["manifests"]
+        self.assertEqual(digest, top["digest"])
+        inner = json.loads(files["blobs/" + digest.replace(":", "/")])
+        self.assertEqual(["amd64", "arm64"], [entry["platform"]["architecture"] for entry in inner["manifests"]])
+        for entry in inner["manifests"]:
+            self.assertEqual(entry["digest"], oci.digest(files["blobs/" + entry["digest"].replace(":", "/")]))
+        self.assertNotIn("manifest.json", files)
+
+    def test_order_of_the_archives_does_not_matter(self):
+        one, other = self.archive("arm64"), self.archive("amd64")
+        self.assertEqual(index.combine([one, other]), index.combine([other, one]))
+
+    def test_same_architecture_twice_and_other_names_are_refused(self):
+        for archives in ([self.archive("arm64")] * 2, [self.archive("arm64"), self.archive("amd64", "localhost/b:1")]):
+            with self.assertRaises(SystemExit):
+                index.combine(archives)
 
 
 class Bill(unittest.TestCase):
