@@ -55,10 +55,15 @@ release: ## everything of a release into build/release, emptied before (VERSION=
 	@VERSION='$(VERSION)' IMAGE='$(IMAGE)' REVISION='$(REVISION)' RELEASE_URL='$(RELEASE_URL)' \
 	    config/packages/release.sh $(OUT)/bin $(RELEASE_OUT)
 
+.PHONY: apt-repo
+apt-repo: ## a signed apt repository of the packages, build/apt (KEY=fingerprint of a GnuPG key)
+	@config/packages/apt-repo.sh $(RELEASE_OUT) build/apt '$(KEY)'
+
 # Not in `make test`: it needs root and package sources, and takes some minutes.
 .PHONY: release-test
-release-test: deb ## packages in a fresh Debian, and their service with systemd as process 1 (root)
+release-test: deb ## packages in a fresh Debian, their service with systemd as process 1, an apt repository (root)
 	@config/packages/install-test.sh $(RELEASE_OUT)
+	@config/packages/apt-test.sh $(RELEASE_OUT)
 	@config/packages/systemd-test.sh $(RELEASE_OUT)
 
 # OVERLAY, KUBECTL, KUBECONFIG and the like: config/deploy/lib.sh.

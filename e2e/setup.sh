@@ -35,7 +35,7 @@ RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl tzdata python3 python3
 IMAGE_PACKAGES=(python3 ca-certificates tzdata)
 NODE_PACKAGES=(containerd runc containernetworking-plugins iproute2 iptables nftables conntrack gcc libc6-dev)
 DEB_PACKAGES=(debhelper lintian)
-RELEASE_TEST_PACKAGES=("${DEB_PACKAGES[@]}" "${RUN_PACKAGES[@]}" mmdebstrap iproute2)
+RELEASE_TEST_PACKAGES=("${DEB_PACKAGES[@]}" "${RUN_PACKAGES[@]}" gnupg mmdebstrap iproute2)
 KIND_PACKAGES=("${NODE_PACKAGES[@]}" docker.io mmdebstrap jq)
 
 say() { printf 'setup: %s\n' "$*"; }
