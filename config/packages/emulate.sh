@@ -16,16 +16,14 @@ arm64) emulator=qemu-aarch64 ;;
     ;;
 esac
 
-# The process that has the name space only until the command is in it.
-unshare --user sleep 60 &
+# The process that has the name space until the command is in it.
+unshare --user sleep 60 >/dev/null 2>&1 </dev/null &
 holder=$!
 until [[ $(readlink /proc/$holder/ns/user) != "$(readlink /proc/$$/ns/user)" ]]; do :; done
 echo 0 0 65536 >/proc/$holder/uid_map
 echo 0 0 65536 >/proc/$holder/gid_map
 # shellcheck disable=SC2016 # the inner shell expands it
-exec nsenter --target $holder --user unshare --mount sh -ec '
-    kill "$0"
+exec nsenter --target $holder --user unshare --mount --pid --fork --kill-child --mount-proc sh -ec '
     mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
-    cat "/usr/lib/binfmt.d/$1.conf" >/proc/sys/fs/binfmt_misc/register
-    shift
-    exec "$@"' $holder "$emulator" "$@"
+    cat "/usr/lib/binfmt.d/$0.conf" >/proc/sys/fs/binfmt_misc/register
+    exec "$@"' "$emulator" "$@"
