@@ -24,7 +24,7 @@ GNUPGHOME=$(mktemp -d)
 export GNUPGHOME
 trap 'gpgconf --kill all; rm -rf "$GNUPGHOME"' EXIT
 gpg --batch --quiet --passphrase '' --quick-generate-key "Test of a repository" ed25519 sign never 2>"$WORK/log"
-KEY=$(gpg --batch --list-keys --with-colons | sed -n 's/^fpr:*\([0-9A-F]*\):$/\1/p' | head -n 1)
+KEY=$(gpg --batch --list-keys --with-colons | sed -n 's/^[a-z]*:::::::::\([0-9A-F]*\):$/\1/p' | head -n 1)
 passes "the repository is made" config/packages/apt-repo.sh "$FOLDER" "$WORK/repository" "$KEY"
 
 echo "deb [signed-by=$WORK/repository/propeller.gpg] file:$WORK/repository stable main" >"$WORK/etc/sources.list"
