@@ -7,10 +7,23 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
+#include "common/base/alloc.h"
 #include "common/base/arena.h"
 #include "common/base/compiler.h"
 
 static const char HEX[] = "0123456789abcdef";
+
+static const char *write_hex(const unsigned char *digest, unsigned len,
+                             char ret[static SHA256_HEX_LEN])
+{
+    assert(len == (SHA256_HEX_LEN - 1) / 2);
+    for (size_t i = 0; i < len; i++) {
+        ret[2 * i] = HEX[digest[i] >> 4];
+        ret[2 * i + 1] = HEX[digest[i] & 15];
+    }
+    ret[SHA256_HEX_LEN - 1] = '\0';
+    return ret;
+}
 
 const char *sha256_hex(const void *bytes, size_t len, char ret[static SHA256_HEX_LEN])
 {
@@ -18,14 +31,59 @@ const char *sha256_hex(const void *bytes, size_t len, char ret[static SHA256_HEX
     unsigned digest_len = 0;
     int ok = EVP_Digest(bytes, len, digest, &digest_len, EVP_sha256(), NULL);
 
-    assert(ok == 1 && digest_len == (SHA256_HEX_LEN - 1) / 2); /* built-in, cannot fail */
+    assert(ok == 1); /* built-in, cannot fail */
     (void)ok;
-    for (size_t i = 0; i < digest_len; i++) {
-        ret[2 * i] = HEX[digest[i] >> 4];
-        ret[2 * i + 1] = HEX[digest[i] & 15];
-    }
-    ret[SHA256_HEX_LEN - 1] = '\0';
-    return ret;
+    return write_hex(digest, digest_len, ret);
+}
+
+struct sha256 {
+    EVP_MD_CTX *context;
+};
+
+static void sha256_begin(struct sha256 *sha256)
+{
+    int ok = EVP_DigestInit_ex(sha256->context, EVP_sha256(), NULL);
+
+    assert(ok == 1);
+    (void)ok;
+}
+
+struct sha256 *sha256_create(void)
+{
+    struct sha256 *sha256 = xcalloc(1, sizeof(*sha256));
+
+    sha256->context = EVP_MD_CTX_new();
+    assert(sha256->context); /* out of memory, and nothing else */
+    sha256_begin(sha256);
+    return sha256;
+}
+
+void sha256_destroy(struct sha256 *sha256)
+{
+    if (!sha256)
+        return;
+    EVP_MD_CTX_free(sha256->context);
+    free(sha256);
+}
+
+void sha256_add(struct sha256 *sha256, const void *bytes, size_t len)
+{
+    int ok = EVP_DigestUpdate(sha256->context, bytes, len);
+
+    assert(ok == 1);
+    (void)ok;
+}
+
+const char *sha256_finish(struct sha256 *sha256, char ret[static SHA256_HEX_LEN])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+    int ok = EVP_DigestFinal_ex(sha256->context, digest, &len);
+
+    assert(ok == 1);
+    (void)ok;
+    sha256_begin(sha256);
+    return write_hex(digest, len, ret);
 }
 
 /* OpenSSL counts in int: whole groups at a time that are far below its limit. */

@@ -9,11 +9,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/base/compiler.h"
+
 struct arena;
 
 /* Writes the digest as 64 lower-case digits and a NUL to ret, and returns ret. */
 #define SHA256_HEX_LEN 65
 const char *sha256_hex(const void *bytes, size_t len, char ret[static SHA256_HEX_LEN]);
+
+/* A digest of bytes that come in parts. One thread at a time uses it. */
+struct sha256;
+struct sha256 *sha256_create(void);
+void sha256_destroy(struct sha256 *sha256); /* NULL is fine */
+void sha256_add(struct sha256 *sha256, const void *bytes, size_t len);
+/* As sha256_hex, of all bytes; begins again with none. */
+const char *sha256_finish(struct sha256 *sha256, char ret[static SHA256_HEX_LEN]);
+DEFINE_CLEANUP(struct sha256 *, sha256_destroy)
 
 /* RFC 4648 with padding. Results are in the arena and end with a NUL, which *ret_len (may be NULL)
  * does not count. base64_decode returns NULL for text with blanks, without padding or with other

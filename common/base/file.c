@@ -56,6 +56,22 @@ int file_read_text(struct arena *arena, const char *path, size_t max, struct sta
     return 0;
 }
 
+int file_make_folder(const char *path, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    char *part = arena_strdup(arena, path);
+
+    for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        if (mkdir(part, 0700) < 0 && errno != EEXIST)
+            return error_set(err, ERROR_INVALID, "'%s': %s", part, strerrordesc_np(errno));
+        if (!slash)
+            return 0;
+        *slash = '/';
+    }
+}
+
 static int unsynced(const char *path, struct error *err)
 {
     return error_set(err, ERROR_UNAVAILABLE, "'%s': %s", path, strerrordesc_np(errno));

@@ -17,6 +17,9 @@ struct stat;
 int file_read_text(struct arena *arena, const char *path, size_t max, struct stat *ret_seen,
                    const char **ret, struct error *err) MUST_CHECK;
 
+/* Makes a folder and its parents, as far as they are missing, for the owner alone. ERROR_INVALID: it cannot be made. */
+int file_make_folder(const char *path, struct error *err) MUST_CHECK;
+
 /* Writes the content of a file or folder to the disk. ERROR_UNAVAILABLE: the disk refuses, or there is no such file. */
 int file_sync(const char *path, struct error *err) MUST_CHECK;
 /* Writes the folder of this path to the disk. A file that was created, renamed or removed is so after a power loss only

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/version.h"
 
@@ -77,6 +78,8 @@ void curl_transfer_begin(struct curl_transfer *transfer, CURL *easy, const char 
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body_len);
     }
+    if (strcmp(method, "HEAD") == 0)
+        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
@@ -92,6 +95,12 @@ void curl_transfer_add_header(struct curl_transfer *transfer, const char *line)
     assert(longer); /* out of memory, and nothing else */
     transfer->headers = longer;
     curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, longer);
+}
+
+void curl_transfer_drop_headers(struct curl_transfer *transfer)
+{
+    curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, NULL);
+    curl_slist_free_all(TAKE(transfer->headers));
 }
 
 int curl_transfer_status(const struct curl_transfer *transfer)
@@ -114,7 +123,6 @@ const char *curl_transfer_take_body(struct curl_transfer *transfer, struct arena
 
 void curl_transfer_end(struct curl_transfer *transfer)
 {
-    curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, NULL);
-    curl_slist_free_all(transfer->headers);
+    curl_transfer_drop_headers(transfer);
     buf_release(&transfer->body);
 }

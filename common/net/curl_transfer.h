@@ -34,6 +34,8 @@ void curl_transfer_begin(struct curl_transfer *transfer, CURL *easy, const char 
                          const char *body, size_t body_len, uint32_t timeout_ms, size_t max_reply);
 /* "Name: value", before the handle is performed. */
 void curl_transfer_add_header(struct curl_transfer *transfer, const char *line);
+/* Forgets the lines that were added. */
+void curl_transfer_drop_headers(struct curl_transfer *transfer);
 int curl_transfer_status(const struct curl_transfer *transfer); /* of the reply */
 /* The body, which belongs to the arena from now on, NUL behind it. */
 const char *curl_transfer_take_body(struct curl_transfer *transfer, struct arena *arena,

@@ -155,13 +155,14 @@ static void set_server(CURL *easy, const struct http_client_request *request)
 {
     curl_easy_setopt(easy, CURLOPT_URL, request->url);
     curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L); /* what was checked is what is asked for */
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->redirects ? 1L : 0L);
-    curl_easy_setopt(easy, CURLOPT_MAXREDIRS, (long)request->redirects);
     if (request->is_direct)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
     if (request->only_https)
         curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
-    curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "https");
+    if (request->idle_s) {
+        curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)request->idle_s);
+    }
     if (request->ca_file) {
         curl_easy_setopt(easy, CURLOPT_CAINFO, request->ca_file);
         curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
@@ -197,6 +198,77 @@ static CURLcode perform(CURL *easy, const struct http_client_request *request)
     return curl_easy_perform(easy);
 }
 
+/* A request from its first byte to the end of the last reply. It must not move. */
+struct exchange {
+    const struct http_client_request *request;
+    struct curl_transfer transfer;
+    struct header_lines lines;
+    bool is_refused; /* by the hook that takes the body */
+};
+
+static size_t on_bytes(char *bytes, size_t size, size_t count, void *ctx)
+{
+    struct exchange *exchange = ctx;
+    const struct http_client_hooks *hooks = exchange->request->hooks;
+    int status = curl_transfer_status(&exchange->transfer);
+    size_t len = size * count;
+
+    if (status / 100 != 2)
+        return buf_append(&exchange->transfer.body, bytes, len) ? len : 0;
+    exchange->is_refused =
+        !hooks->take(hooks->ctx, status, buf_string(&exchange->lines.headers), bytes, len);
+    return exchange->is_refused ? 0 : len;
+}
+
+static int on_progress(void *ctx, curl_off_t down_total UNUSED, curl_off_t down UNUSED,
+                       curl_off_t up_total UNUSED, curl_off_t up UNUSED)
+{
+    const struct http_client_hooks *hooks = ctx;
+
+    return hooks->is_canceled(hooks->ctx);
+}
+
+static void set_hooks(CURL *easy, struct exchange *exchange)
+{
+    const struct http_client_hooks *hooks = exchange->request->hooks;
+
+    if (hooks && hooks->take) {
+        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
+        curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
+    }
+    if (hooks && hooks->is_canceled) {
+        curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(easy, CURLOPT_XFERINFODATA, hooks);
+    }
+}
+
+/* Follows redirects itself, because libcurl sends credentials along to another path of the same host. */
+static CURLcode perform_all(struct exchange *exchange, struct arena *arena)
+{
+    const struct http_client_request *request = exchange->request;
+    struct curl_transfer *transfer = &exchange->transfer;
+
+    for (unsigned followed = 0;; followed++) {
+        CURLcode code = perform(transfer->easy, request);
+        char *next = NULL;
+
+        if (code == CURLE_OK && request->redirects)
+            curl_easy_getinfo(transfer->easy, CURLINFO_REDIRECT_URL, &next);
+        if (!next)
+            return code;
+        if (followed == request->redirects)
+            return CURLE_TOO_MANY_REDIRECTS;
+        if (!str_has_prefix(next, "https://") &&
+            !(request->redirects_plain && str_has_prefix(next, "http://")))
+            return CURLE_UNSUPPORTED_PROTOCOL;
+        curl_easy_setopt(transfer->easy, CURLOPT_URL, next);
+        buf_clear(&transfer->body);
+        curl_transfer_drop_headers(transfer);
+        add_headers(transfer, arena, request);
+    }
+}
+
 /* "https://host:port" of the URL: a query may hold what is secret. */
 static const char *host_of(struct arena *arena, const char *url)
 {
@@ -211,13 +283,17 @@ static const char *host_of(struct arena *arena, const char *url)
                 : arena_strndup(arena, url, scheme + len);
 }
 
-static int transfer_error(struct arena *arena, const struct http_client_request *request,
-                          const struct curl_transfer *transfer, bool is_full, CURLcode code,
+static int transfer_error(struct arena *arena, const struct exchange *exchange, CURLcode code,
                           struct error *err)
 {
+    const struct http_client_request *request = exchange->request;
+    const struct curl_transfer *transfer = &exchange->transfer;
+    bool is_full = exchange->lines.is_full;
     const char *host = host_of(arena, request->url);
     enum error_code kind = transfer->connected ? ERROR_TIMEOUT : ERROR_UNAVAILABLE;
 
+    if (code == CURLE_ABORTED_BY_CALLBACK || exchange->is_refused)
+        return error_set(err, ERROR_CANCELED, "request to '%s' was ended", host);
     if (code == CURLE_WRITE_ERROR)
         return error_set(err, ERROR_TOO_LARGE, "%s of '%s' is larger than %zu bytes",
                          is_full ? "header" : "reply", host,
@@ -230,37 +306,59 @@ static int transfer_error(struct arena *arena, const struct http_client_request 
                      curl_easy_strerror(code));
 }
 
+static void begin(struct exchange *exchange, struct arena *arena, CURL *easy)
+{
+    const struct http_client_request *request = exchange->request;
+    struct curl_transfer *transfer = &exchange->transfer;
+
+    curl_transfer_begin(transfer, easy, request->method, request->body, request->body_len,
+                        request->timeout_ms, request->max_reply);
+    set_server(easy, request);
+    set_signature(easy, arena, request->signature);
+    add_headers(transfer, arena, request);
+    if (request->authorization)
+        curl_transfer_add_header(transfer,
+                                 arena_printf(arena, "Authorization: %s", request->authorization));
+    keep_headers(&exchange->lines, easy, request->max_headers);
+    set_hooks(easy, exchange);
+}
+
+static void take_reply(struct exchange *exchange, struct arena *arena,
+                       struct http_client_reply *ret)
+{
+    struct curl_transfer *transfer = &exchange->transfer;
+    curl_off_t retry_after_s = 0;
+
+    curl_easy_getinfo(transfer->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+    *ret = (struct http_client_reply){
+        .status = curl_transfer_status(transfer),
+        .retry_after_s = (uint32_t)(retry_after_s < UINT32_MAX ? retry_after_s : UINT32_MAX),
+        .headers = arena_strdup(arena, buf_string(&exchange->lines.headers)),
+        .trailers = arena_strdup(arena, buf_string(&exchange->lines.trailers)),
+    };
+    ret->body = curl_transfer_take_body(transfer, arena, &ret->len);
+}
+
 int http_client_send(struct arena *arena, const struct http_client_request *request,
                      struct http_client_reply *ret, struct error *err)
 {
     struct http_client_pool *pool = request->pool ? request->pool : &common;
-    struct header_lines lines = { .is_ended = false };
-    struct curl_transfer transfer;
+    struct exchange exchange = { .request = request };
     int r = 0;
 
     CURL *easy = take_handle(pool);
     if (!easy)
         return error_set(err, ERROR_UNAVAILABLE, "libcurl gives no handle");
+    begin(&exchange, arena, easy);
 
-    curl_transfer_begin(&transfer, easy, request->method, request->body, request->body_len,
-                        request->timeout_ms, request->max_reply);
-    set_server(easy, request);
-    set_signature(easy, arena, request->signature);
-    add_headers(&transfer, arena, request);
-    keep_headers(&lines, easy, request->max_headers);
-
-    CURLcode code = perform(easy, request);
-    if (code == CURLE_OK) {
-        ret->status = curl_transfer_status(&transfer);
-        ret->body = curl_transfer_take_body(&transfer, arena, &ret->len);
-        ret->headers = arena_strdup(arena, buf_string(&lines.headers));
-        ret->trailers = arena_strdup(arena, buf_string(&lines.trailers));
-    } else {
-        r = transfer_error(arena, request, &transfer, lines.is_full, code, err);
-    }
-    curl_transfer_end(&transfer);
+    CURLcode code = perform_all(&exchange, arena);
+    if (code == CURLE_OK)
+        take_reply(&exchange, arena, ret);
+    else
+        r = transfer_error(arena, &exchange, code, err);
+    curl_transfer_end(&exchange.transfer);
     give_handle(pool, easy);
-    buf_release(&lines.headers);
-    buf_release(&lines.trailers);
+    buf_release(&exchange.lines.headers);
+    buf_release(&exchange.lines.trailers);
     return r;
 }

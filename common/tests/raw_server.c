@@ -37,12 +37,13 @@ struct raw_server {
     pthread_t thread;
     struct connection connections[MAX_CONNECTIONS];
     size_t len;
+    const void *body; /* of the reply that the handler makes now */
+    size_t body_len;
+    bool closes;
 };
 
-static void send_all(int fd, const char *bytes)
+static void send_all(int fd, const char *bytes, size_t len)
 {
-    size_t len = strlen(bytes);
-
     while (len > 0) {
         ssize_t sent = send(fd, bytes, len, MSG_NOSIGNAL);
         if (sent <= 0)
@@ -100,7 +101,13 @@ static bool serve(struct raw_server *server, struct connection *connection)
         if (reply == RAW_CLOSE)
             return false;
         if (reply != RAW_SILENT)
-            send_all(connection->fd, reply);
+            send_all(connection->fd, reply, strlen(reply));
+        send_all(connection->fd, server->body, server->body_len);
+        server->body_len = 0;
+        if (server->closes) {
+            server->closes = false;
+            return false;
+        }
     }
     return true;
 }
@@ -146,6 +153,13 @@ static void *run(void *arg)
         if (fds[1].revents)
             accept_one(server);
     }
+}
+
+void raw_server_add_body(struct raw_server *server, const void *bytes, size_t len, bool closes)
+{
+    server->body = bytes;
+    server->body_len = len;
+    server->closes = closes;
 }
 
 struct raw_server *raw_server_start(raw_handler_fn *handler, void *ctx)

@@ -196,3 +196,177 @@ TEST(connection_that_the_server_closed_is_followed_by_another)
     ck_assert_int_eq(http_client_send(arena, &request, &reply, &err), -ERROR_UNAVAILABLE);
     ck_assert_ptr_nonnull(strstr(err.message, "connect to 'http://127.0.0.1:"));
 }
+
+TEST(head_has_no_body_and_ends_at_once)
+{
+    request.method = "HEAD";
+    request.body = NULL;
+    request.max_headers = MAX_HEADERS;
+    reply_text = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nRetry-After: 7\r\nX-One: 1\r\n\r\n";
+    send_it();
+    ck_assert_ptr_nonnull(strstr(asked, "HEAD /a HTTP/1.1\r\n"));
+    ck_assert_str_eq(http_client_header(arena, reply.headers, "X-One"), "1");
+    ck_assert_uint_eq(reply.retry_after_s, 7);
+    ck_assert_uint_eq(reply.len, 0);
+}
+
+/* --- hooks ------------------------------------------------------------------------------------ */
+
+struct taken {
+    int status;
+    const char *headers;
+    size_t len, max;
+    bool is_canceled;
+};
+
+static bool take(void *ctx, int status, const char *headers, const void *bytes UNUSED, size_t len)
+{
+    struct taken *taken = ctx;
+
+    taken->status = status;
+    taken->headers = arena_strdup(arena, headers);
+    taken->len += len;
+    return taken->len <= taken->max;
+}
+
+static bool is_canceled(void *ctx)
+{
+    return ((struct taken *)ctx)->is_canceled;
+}
+
+static struct taken taken;
+static const struct http_client_hooks HOOKS = { .ctx = &taken,
+                                                .take = take,
+                                                .is_canceled = is_canceled };
+
+static void use_hooks(size_t max)
+{
+    taken = (struct taken){ .max = max };
+    request.hooks = &HOOKS;
+    request.max_headers = MAX_HEADERS;
+    request.max_reply = 3;
+}
+
+TEST(body_goes_to_the_hook_with_its_headers)
+{
+    use_hooks(100);
+    reply_text = "HTTP/1.1 206 Partial\r\nContent-Length: 10\r\nX-One: 1\r\n\r\n0123456789";
+    send_it();
+    ck_assert_int_eq(taken.status, 206);
+    ck_assert_str_eq(http_client_header(arena, taken.headers, "X-One"), "1");
+    ck_assert_uint_eq(taken.len, 10); /* max_reply does not count */
+    ck_assert_uint_eq(reply.len, 0);
+}
+
+TEST(body_of_an_error_stays_in_the_reply)
+{
+    use_hooks(100);
+    reply_text = "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno";
+    send_it();
+    ck_assert_uint_eq(taken.len, 0);
+    ck_assert_str_eq(reply.body, "no");
+}
+
+TEST(hook_that_refuses_bytes_ends_the_request)
+{
+    use_hooks(9);
+    reply_text = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789";
+    ck_assert_int_eq(http_client_send(arena, &request, &reply, &err), -ERROR_CANCELED);
+}
+
+TEST(canceled_request_ends_while_the_server_is_silent)
+{
+    use_hooks(100);
+    taken.is_canceled = true;
+    reply_text = RAW_SILENT;
+    ck_assert_int_eq(http_client_send(arena, &request, &reply, &err), -ERROR_CANCELED);
+}
+
+TEST(server_that_is_silent_for_a_second_is_left)
+{
+    request.idle_s = 1;
+    reply_text = RAW_SILENT;
+    ck_assert_int_eq(http_client_send(arena, &request, &reply, &err), -ERROR_TIMEOUT);
+}
+
+/* --- redirects -------------------------------------------------------------------------------- */
+
+/* Redirects from /a to /b of the same server, and from there to itself. */
+static const char *redirect(void *ctx UNUSED, unsigned number, const char *text)
+{
+    free(asked);
+    asked = strdup(text);
+    if (strncmp(text, "GET /end ", strlen("GET /end ")) == 0)
+        return "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    return number < 2
+               ? "HTTP/1.1 307 Temporary Redirect\r\nContent-Length: 4\r\nLocation: /b\r\n\r\nbody"
+               : reply_text;
+}
+
+static struct raw_server *redirecting;
+
+static void use_redirects(const char *last)
+{
+    redirecting = raw_server_start(redirect, NULL);
+    reply_text = arena_printf(
+        arena, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: %s\r\n\r\n", last);
+    request.method = "GET";
+    request.body = NULL;
+    request.url = arena_printf(arena, "http://127.0.0.1:%d/a", raw_server_port(redirecting));
+    request.authorization = "Bearer secret";
+    request.redirects = 3;
+    request.redirects_plain = true;
+}
+
+TEST(redirect_is_followed_without_credentials)
+{
+    use_redirects("/end");
+    send_it();
+    ck_assert_str_eq(reply.body, "ok");
+    ck_assert_uint_eq(raw_server_requests(redirecting), 4);
+    ck_assert_ptr_null(strstr(asked, "secret"));
+    raw_server_stop(redirecting);
+}
+
+TEST(credentials_go_to_the_server_that_they_are_for)
+{
+    request.authorization = "Bearer secret";
+    send_it();
+    ck_assert_ptr_nonnull(strstr(asked, "\r\nAuthorization: Bearer secret\r\n"));
+}
+
+TEST(redirects_without_end_are_an_error)
+{
+    use_redirects("/b");
+    ck_assert_int_eq(http_client_send(arena, &request, &reply, &err), -ERROR_INVALID);
+    ck_assert_uint_eq(raw_server_requests(redirecting), 4);
+    raw_server_stop(redirecting);
+}
+
+static const char *const NOT_FOLLOWED[] = { "file:///etc/passwd", "ftp://127.0.0.1/",
+                                            "gopher://127.0.0.1/" };
+
+TEST_EACH(redirect_to_another_protocol_is_an_error, NOT_FOLLOWED)
+{
+    use_redirects(NOT_FOLLOWED[_i]);
+    ck_assert_int_eq(http_client_send(arena, &request, &reply, &err), -ERROR_INVALID);
+    raw_server_stop(redirecting);
+}
+
+TEST(redirect_to_http_is_an_error_unless_it_is_allowed)
+{
+    use_redirects("/end");
+    request.redirects_plain = false;
+    ck_assert_int_eq(http_client_send(arena, &request, &reply, &err), -ERROR_INVALID);
+    ck_assert_uint_eq(raw_server_requests(redirecting), 1);
+    raw_server_stop(redirecting);
+}
+
+TEST(redirect_is_a_reply_where_none_is_followed)
+{
+    use_redirects("/end");
+    request.redirects = 0;
+    send_it();
+    ck_assert_int_eq(reply.status, 307);
+    raw_server_stop(redirecting);
+}
