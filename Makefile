@@ -209,14 +209,14 @@ PROGRAMS = $(if $(TEST),$(or $(strip $(chosen)),$(error no unit test is called '
 # Memory that is handled by hand: parsers, codecs, arenas, buffers, the network, the stores.
 QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% digest fake_api grpc% http% json% k% l% map mailbox \
     mqtt% name% o% pa% quantity s% timezone token% transport% watch% workqueue yaml% zone) \
-    $(addprefix controller/tests/test_,bridge_messages checkpoint_query checkpoints coordinator device_m% device_replay fl_% messages model_s% payload \
-    training_update update_mail vmafx_getjob vmafx_reconcilers) webhook/tests/test_hostile webhook/tests/test_re% webhook/tests/test_serving \
+    $(addprefix controller/tests/test_,bridge_messages checkpoint_query checkpoints coordinator device_m% device_replay fl_% messages model_s% module_c% module_m% \
+    module_s% payload pull_plan regist% training_update update_mail vmafx_getjob vmafx_reconcilers) webhook/tests/test_hostile webhook/tests/test_re% webhook/tests/test_serving \
     $(addprefix certs/tests/test_,cert_make cert_plan certgen) $(addprefix standalone/tests/test_,api_calls api_watch \
     documents kv% patches seats server),$(filter $t,$(TEST_SRC:%.c=%)))
 # More than one thread works on the same data.
 QUICK_tsan := $(foreach t,$(addprefix common/tests/test_,controller elector% events http_% informer mailbox manager metrics \
-    mqtt mqtt_settle store% thread watch_loop workqueue%) $(addprefix controller/tests/test_,bridge% coordinator process vmafx_reconcilers \
-    update_mail) webhook/tests/test_serving $(addprefix standalone/tests/test_,api_turns api_watch collector kv_watch \
+    mqtt mqtt_settle store% thread watch_loop workqueue%) $(addprefix controller/tests/test_,bridge% coordinator module_cache process vmafx_reconcilers \
+    update_mail wasm_modules) webhook/tests/test_serving $(addprefix standalone/tests/test_,api_turns api_watch collector kv_watch \
     kv_backup in_process server),$(filter $t,$(TEST_SRC:%.c=%)))
 QUICK_PROGRAMS := $(if $(filter plain,$(FLAVOUR)),$(TESTS),$(sort $(QUICK_$(FLAVOUR):%=$(OUT)/%)) $(if $(filter asan,$(FLAVOUR)),$(FUZZERS)))
 

@@ -43,6 +43,8 @@ source "$HERE/lib/machines.sh"
 source "$HERE/lib/vmafx.sh"
 # shellcheck source=e2e/lib/s3.sh
 source "$HERE/lib/s3.sh"
+# shellcheck source=e2e/lib/oci.sh
+source "$HERE/lib/oci.sh"
 # shellcheck source=e2e/lib/faults.sh
 source "$HERE/lib/faults.sh"
 # shellcheck source=e2e/lib/replicas.sh

@@ -12,6 +12,7 @@
 #   cluster-api  the CRDs of Machines, from the Go module of Cluster API
 #   cluster-api-manager  its core manager, with all of its CRDs and webhooks
 #   promtool  Debian's, for the alerts
+#   oci    Debian's docker-registry, for modules from registries
 #   helm, helm4   for the chart
 #   docs   the Python environment of `make docs`
 #   examples  compilers for WebAssembly, of Debian and of npm
@@ -143,9 +144,10 @@ packages_of() {
             command -v npm >/dev/null || echo npm
             ;;
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
-        control-plane | cluster-api | cluster-api-manager | kubectl | go) ;;
+        control-plane | cluster-api | cluster-api-manager | kubectl | oci | go) ;;
         *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, cluster-api," \
-            "cluster-api-manager, promtool, dashboards, vmafx, page, docs, examples, go, helm, helm4, deb, release-test or all" ;;
+            "cluster-api-manager, promtool, oci, dashboards, vmafx, page, docs, examples, go, helm, helm4, deb," \
+            "release-test or all" ;;
         esac
     done
 }
@@ -341,6 +343,7 @@ main() {
             ;;
         kubectl) debian_program "$DEBIAN_KUBECTL" kubernetes-client ;;
         promtool) debian_program "$PROMTOOL" prometheus ;;
+        oci) debian_program "$DOCKER_REGISTRY" docker-registry ;;
         dashboards) python_environment "$DASHBOARDS_HOME" "$DASHBOARDS_REQUIREMENTS" ;;
         vmafx) python_environment "$VMAFX_HOME" "$VMAFX_REQUIREMENTS" ;;
         page) npm_packages "$PAGE_HOME" "$PAGE_REQUIREMENTS" ;;

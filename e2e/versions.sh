@@ -18,6 +18,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/propeller
 CONTROL_PLANE_BIN=$CACHE/kubernetes-$KUBERNETES_VERSION-etcd-$ETCD_VERSION/bin
 DEBIAN_KUBECTL=$CACHE/kubernetes-client/kubectl
 PROMTOOL=$CACHE/prometheus/promtool
+DOCKER_REGISTRY=$CACHE/docker-registry/docker-registry
 PROMETHEUS=$CACHE/prometheus/usr/bin/prometheus # of the same package
 DASHBOARDS_REQUIREMENTS=$(dirname "${BASH_SOURCE[0]}")/../config/metrics/requirements.txt
 DASHBOARDS_HOME=$CACHE/dashboards-$(cksum <"$DASHBOARDS_REQUIREMENTS" | cut -d' ' -f1)

@@ -27,7 +27,7 @@ static int run(struct arena *arena, int argc, char **argv, struct error *err)
     int r =
         standalone_settings_parse(arena, argc, argv, &command, &settings, &rest, &rest_len, err);
     if (r == 0 && command == COMMAND_SERVE)
-        r = serve_parse(rest_len, rest, err);
+        r = serve_parse(&settings, rest_len, rest, err);
     if (r != 0)
         return program_end_of_options(NAME, r, err);
     r = RUN[command](arena, &settings, err);

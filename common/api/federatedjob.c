@@ -47,6 +47,7 @@ static const struct json_field SPEC_FIELDS[] = {
     JSON_FIELD(FIELD_OPT_INT, struct federatedjob_spec, backoff_limit, "backoffLimit"),
     JSON_FIELD_NESTED(FIELD_OBJECT, struct federatedjob_spec, checkpoint, "checkpoint",
                       &CHECKPOINT_SPEC),
+    JSON_FIELD(FIELD_ARRAY, struct federatedjob_spec, image_pull_secrets, "imagePullSecrets"),
 };
 const struct json_struct FEDERATEDJOB_SPEC = JSON_STRUCT(struct federatedjob_spec, SPEC_FIELDS);
 

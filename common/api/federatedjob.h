@@ -52,6 +52,7 @@ struct federatedjob_spec {
     struct json_opt_int history_limit;
     struct json_opt_int backoff_limit;            /* failures in a row of one round */
     struct federated_checkpoint_spec *checkpoint; /* NULL: none */
+    const cJSON *image_pull_secrets;              /* of the training Tasks; NULL: none */
 };
 
 struct participant_status {

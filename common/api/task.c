@@ -96,6 +96,7 @@ static const struct json_field SPEC_FIELDS[] = {
     JSON_FIELD(FIELD_OPT_INT, struct task_spec, history_limit, "historyLimit"),
     JSON_FIELD(FIELD_OPT_INT, struct task_spec, broadcast_quorum, "broadcastQuorum"),
     JSON_FIELD_NESTED(FIELD_OBJECT, struct task_spec, checkpoint, "checkpoint", &CHECKPOINT_SPEC),
+    JSON_FIELD(FIELD_ARRAY, struct task_spec, image_pull_secrets, "imagePullSecrets"),
 };
 const struct json_struct TASK_SPEC = JSON_STRUCT(struct task_spec, SPEC_FIELDS);
 
@@ -155,6 +156,13 @@ static const struct json_field STORED_CHECKPOINT_FIELDS[] = {
 static const struct json_struct STORED_CHECKPOINT =
     JSON_STRUCT(struct stored_checkpoint, STORED_CHECKPOINT_FIELDS);
 
+static const struct json_field MODULE_FIELDS[] = {
+    JSON_FIELD(FIELD_STRING, struct task_module, manifest, "manifest"),
+    JSON_FIELD(FIELD_STRING, struct task_module, digest, "digest"),
+    JSON_FIELD(FIELD_OPT_INT, struct task_module, bytes, "bytes"),
+};
+static const struct json_struct MODULE = JSON_STRUCT(struct task_module, MODULE_FIELDS);
+
 static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD_ENUM(struct task_status, phase, "phase", TASK_PHASE_NAMES),
     JSON_FIELD(FIELD_STRING, struct task_status, assigned_proplet, "assignedProplet"),
@@ -193,6 +201,7 @@ static const struct json_field STATUS_FIELDS[] = {
                       &CHECKPOINT),
     JSON_FIELD_NESTED(FIELD_OBJECTS, struct task_status, checkpoints, "checkpoints",
                       &STORED_CHECKPOINT),
+    JSON_FIELD_NESTED(FIELD_OBJECT, struct task_status, module, "module", &MODULE),
 };
 const struct json_struct TASK_STATUS = JSON_STRUCT(struct task_status, STATUS_FIELDS);
 

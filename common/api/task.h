@@ -93,6 +93,7 @@ struct task_spec {
     struct json_opt_int history_limit;
     struct json_opt_int broadcast_quorum;
     struct task_checkpoint_spec *checkpoint; /* NULL: none */
+    const cJSON *image_pull_secrets;         /* [{"name"}]; NULL: none */
     bool beyond_embedded; /* no field: embedded_problem found one when it was decoded */
     int64_t need_s;       /* no field: see task_need_s */
 };
@@ -182,6 +183,13 @@ struct stored_checkpoint {
     struct json_opt_int bytes;
 };
 
+/* The module of a run, if it comes from a registry. Digests are "sha256:<hex>". */
+struct task_module {
+    const char *manifest; /* of the manifest or index that the reference meant */
+    const char *digest;   /* of the module; NULL: not known yet */
+    struct json_opt_int bytes;
+};
+
 struct task_status {
     enum task_phase phase;
     const char *assigned_proplet; /* name of the Proplet object */
@@ -218,6 +226,7 @@ struct task_status {
     struct json_objects lost_attempts;       /* of struct lost_attempt, oldest first */
     struct task_checkpoint *last_checkpoint; /* NULL: none */
     struct json_objects checkpoints;         /* of struct stored_checkpoint, newest first */
+    struct task_module *module;              /* NULL: none, or not known yet */
 };
 
 struct task {

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "common/api/module_reference.h"
 #include "common/api/names.h"
 #include "common/api/proplet.h"
 #include "common/api/quantity.h"
@@ -172,6 +173,18 @@ static void advise_ways(const struct spec_view *view, const struct task_spec *sp
                "devices only");
 }
 
+/* Where only devices run the Task: a container image may leave out its registry. */
+static void advise_reference(const struct spec_view *view, const struct task_spec *spec)
+{
+    struct module_reference reference;
+    struct error err = { 0 };
+
+    if (spec->preferred_proplet_type == PREFER_EXTERNAL && !str_is_empty(spec->image_url) &&
+        !strstr(spec->image_url, "://") &&
+        module_reference_parse(view->validation->arena, spec->image_url, &reference, &err) < 0)
+        advise(view, "imageUrl", err.message);
+}
+
 /* Of the Task itself, or of the job that it is part of: which gives it to its Tasks. */
 static int64_t retries_of(const struct spec_view *view, const struct task_spec *spec)
 {
@@ -240,6 +253,7 @@ void task_spec_advise(const struct spec_view *view, const struct task_spec *spec
     advise_env(view, spec);
     advise_selector(view, spec);
     advise_ways(view, spec);
+    advise_reference(view, spec);
     advise_dependencies(view, spec);
     advise_times(view, spec);
     advise_monitoring(view, spec);

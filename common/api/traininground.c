@@ -24,6 +24,7 @@ static const struct json_field SPEC_FIELDS[] = {
     JSON_FIELD_NESTED(FIELD_OBJECT, struct traininground_spec, aggregator, "aggregator",
                       &AGGREGATOR),
     JSON_FIELD(FIELD_ANY, struct traininground_spec, checkpoint, "checkpoint"),
+    JSON_FIELD(FIELD_ARRAY, struct traininground_spec, image_pull_secrets, "imagePullSecrets"),
 };
 const struct json_struct TRAININGROUND_SPEC = JSON_STRUCT(struct traininground_spec, SPEC_FIELDS);
 

@@ -30,8 +30,9 @@ struct traininground_spec {
     const cJSON *hyperparams;
     struct json_opt_int k_of_n;
     struct json_opt_int timeout_seconds;
-    struct aggregator *aggregator; /* NULL: none */
-    const cJSON *checkpoint;       /* of the Tasks of participants; NULL: none */
+    struct aggregator *aggregator;   /* NULL: none */
+    const cJSON *checkpoint;         /* of the Tasks of participants; NULL: none */
+    const cJSON *image_pull_secrets; /* likewise */
 };
 
 struct round_participant {

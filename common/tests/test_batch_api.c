@@ -33,7 +33,7 @@ static const struct {
       "\"aggregator\":{\"algorithm\":\"krum\",\"config\":{\"f\":1}},\"suspend\":true,"
       "\"lateUpdates\":\"StalenessWeighted\",\"historyLimit\":1,\"backoffLimit\":2,"
       "\"checkpoint\":{\"interval\":\"1h\",\"keep\":4,\"uri\":\"s3://b/exports/n/p\","
-      "\"participants\":true}}" },
+      "\"participants\":true},\"imagePullSecrets\":[{\"name\":\"s\"}]}" },
     { &FEDERATEDJOB_STATUS,
       "{\"phase\":\"Running\",\"currentRound\":2,\"completedRounds\":1,"
       "\"aggregatedModelRef\":\"m\",\"participants\":[{\"propletId\":\"a\","
@@ -47,7 +47,8 @@ static const struct {
       "{\"roundId\":\"r\",\"federatedJobRef\":{\"name\":\"j\"},\"modelRef\":\"m\","
       "\"taskWasmImage\":\"i\",\"participants\":[\"a\",\"b\"],\"hyperparams\":[1],"
       "\"kOfN\":1,\"timeoutSeconds\":0,\"aggregator\":{\"algorithm\":\"median\"},"
-      "\"checkpoint\":{\"interval\":\"60s\",\"keep\":1}}" },
+      "\"checkpoint\":{\"interval\":\"60s\",\"keep\":1},"
+      "\"imagePullSecrets\":[{\"name\":\"s\"}]}" },
     { &TRAININGROUND_STATUS,
       "{\"phase\":\"Aggregating\",\"startTime\":\"2026-11-21T10:00:00Z\","
       "\"endTime\":\"2026-11-21T10:00:01Z\",\"updatesReceived\":1,\"updatesRequired\":2,"

@@ -31,7 +31,7 @@ static const char FULL_SPEC[] =
     "\"propletLostSeconds\":0,\"lostAttemptsLimit\":0,\"concurrencyPolicy\":\"Replace\","
     "\"startingDeadlineSeconds\":4,"
     "\"historyLimit\":0,\"broadcastQuorum\":2,"
-    "\"checkpoint\":{\"interval\":\"90s\",\"keep\":1}}";
+    "\"checkpoint\":{\"interval\":\"90s\",\"keep\":1},\"imagePullSecrets\":[{\"name\":\"s\"}]}";
 
 static const char FULL_STATUS[] =
     "{\"phase\":\"failed\",\"assignedProplet\":\"p\",\"assignedPropletUid\":\"u\","
@@ -56,7 +56,8 @@ static const char FULL_STATUS[] =
     "\"lastCheckpoint\":{\"step\":0,\"samples\":5,\"time\":\"2026-11-21T10:00:02Z\","
     "\"attempt\":2,\"proplet\":\"p\",\"sha256\":\"ab\",\"bytes\":3,\"ref\":\"model://sha256:ab\","
     "\"uri\":\"file:///c\"},\"checkpoints\":[{\"step\":0,\"ref\":\"model://"
-    "sha256:ab\",\"bytes\":3}]}";
+    "sha256:ab\",\"bytes\":3}],\"module\":{\"manifest\":\"sha256:a\",\"digest\":\"sha256:b\","
+    "\"bytes\":4}}";
 
 TEST_GROUP("task_api", arena_set_up, arena_tear_down);
 

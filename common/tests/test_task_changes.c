@@ -61,6 +61,7 @@ static const struct {
     { "{\"historyLimit\":1}", false },
     { "{\"broadcastQuorum\":1}", false },
     { "{\"checkpoint\":{\"keep\":1}}", false },
+    { "{\"imagePullSecrets\":[{\"name\":\"s\"}]}", false },
 };
 
 TEST_GROUP("task_changes", arena_set_up, arena_tear_down);

@@ -170,6 +170,8 @@ TEST(no_error_repeats_environment_or_module)
 #define ALWAYS_RESTARTED                                                                           \
     "spec.restartPolicy: in the cluster a daemon is a Deployment, which always restarts its pod"
 
+#define MODULE_REFERENCE "\"imageUrl\":\"registry.example/a:1\""
+
 static const struct {
     const char *patch;
     const char *warnings;
@@ -194,7 +196,11 @@ static const struct {
       "\"startingDeadlineSeconds\":10,\"historyLimit\":1}",
       "" },
     { "{\"kbsResourcePath\":\"k\"}", "spec.kbsResourcePath: without encrypted it means nothing" },
-    { "{\"encrypted\":true,\"kbsResourcePath\":\"k\",\"preferredPropletType\":\"external\"}", "" },
+    { "{\"encrypted\":true,\"kbsResourcePath\":\"k\",\"preferredPropletType\":"
+      "\"external\"," MODULE_REFERENCE "}",
+      "" },
+    { "{\"preferredPropletType\":\"external\"}",
+      "spec.imageUrl: must name its registry, such as registry.example/acme/add:1" },
     { "{\"propletSelector\":{\"matchLabels\":{\"a.b/c_d\":\"E.f-9\",\"e\":\"\"}}}", "" },
     { "{\"propletSelector\":{\"matchLabels\":{\"a b\":\"\"}}}",
       "spec.propletSelector.matchLabels: no Proplet can carry such a label" },
@@ -217,7 +223,7 @@ static const struct {
       "spec.resourceRequirements.custom: an amount of a resource with a domain is not whole, and "
       "its pod is refused" },
     { "{\"preferredPropletType\":\"external\",\"resourceRequirements\":{\"custom\":{\"camera\":1}}"
-      "}",
+      "," MODULE_REFERENCE "}",
       NOT_LIMITED },
     { "{\"imageUrl\":\"https://files/"
       "a.wasm\",\"resourceRequirements\":{\"custom\":{\"camera\":1}}}",
@@ -244,7 +250,7 @@ static const struct {
       ALWAYS_RESTARTED },
     { "{\"daemon\":true,\"activeDeadlineSeconds\":60,\"restartPolicy\":\"Always\"}", "" },
     { "{\"daemon\":true,\"activeDeadlineSeconds\":60,\"restartPolicy\":\"Never\","
-      "\"preferredPropletType\":\"external\"}",
+      "\"preferredPropletType\":\"external\"," MODULE_REFERENCE "}",
       "" },
     { "{\"daemon\":true,\"activeDeadlineSeconds\":60,\"restartPolicy\":\"OnFailure\"}",
       ALWAYS_RESTARTED " | " NOT_REPEATED },

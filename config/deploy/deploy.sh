@@ -9,8 +9,9 @@ readonly CERTIFICATE=propeller-webhook-cert
 # Who is asked first, then those who answer.
 readonly PRUNED=(mutatingwebhookconfigurations validatingwebhookconfigurations clusterrolebindings clusterroles
     deployments services networkpolicies poddisruptionbudgets serviceaccounts)
-# Rights that an overlay has in all namespaces or in single ones; rbac/job-result-secrets is applied beside it.
-readonly RIGHTS='^propeller-(caches|[a-z]*-controller|(vmafx|scheduledmachine)-[a-z]*)$'
+# Rights that an overlay has in all namespaces or in single ones; rbac/job-result-secrets and rbac/module-pull-secrets
+# are applied beside it.
+readonly RIGHTS='^propeller-(caches|[a-z]*-controller|(vmafx|scheduledmachine|module)-[a-z]*)$'
 
 deployments() { documents '^Deployment ' | sed -n 's/^  name: //p'; }
 

@@ -48,7 +48,8 @@ refuse_others() {
     done
 }
 
-# What is applied beside an overlay: config/flowcontrol, rbac/job-result-secrets, rbac/namespaced. The accounts go,
+# What is applied beside an overlay: config/flowcontrol, rbac/job-result-secrets, rbac/module-pull-secrets,
+# rbac/namespaced. The accounts go,
 # so nobody has these rights any more, wherever they are.
 remove_extras() {
     local namespace name found

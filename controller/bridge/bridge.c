@@ -235,7 +235,7 @@ static void on_subscribed(void *ctx, const char *filter, int granted)
     }
     if (granted < 0)
         log_warn("the broker refused a subscription, asking again", "filter", filter, NULL);
-    if (kind == MESSAGE_UNKNOWN)
+    if (kind == MESSAGE_UNKNOWN || kind == MESSAGE_MODULE) /* starts and results do without */
         return;
 
     pthread_mutex_lock(&bridge->lock);
@@ -641,6 +641,20 @@ static void for_each_filter(struct bridge *bridge, const char *channel, filter_f
         function(bridge, bridge->events, message_topic(arena, channel, EVENTS_SUFFIXES[i]));
     for (size_t i = 0; i < ARRAY_LEN(CONTROL_SUFFIXES); i++)
         function(bridge, bridge->control, message_topic(arena, channel, CONTROL_SUFFIXES[i]));
+    if (bridge->sink.module_request)
+        function(bridge, bridge->control, message_registry_topic(arena, channel, "proplet"));
+}
+
+/* A channel that is subscribed to already is the one of the flags. */
+void bridge_set_module_requests(struct bridge *bridge, module_request_fn *function, void *ctx)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *own = bridge->options.own_channel;
+
+    bridge->sink.module_request = function;
+    bridge->sink.module_request_ctx = ctx;
+    if (own)
+        subscribe(bridge, bridge->control, message_registry_topic(arena, own, "proplet"));
 }
 
 void bridge_channel_add(struct bridge *bridge, const char *channel)
@@ -686,6 +700,15 @@ struct channel_state bridge_channel_state(struct bridge *bridge, const char *cha
                                       .results_since_ms = entry->results_since_ms };
     pthread_mutex_unlock(&bridge->lock);
     return ret;
+}
+
+int bridge_publish_module(struct bridge *bridge, const char *channel, const void *payload,
+                          size_t len, struct error *err)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+
+    return mqtt_publish(bridge->control, message_registry_topic(arena, channel, "server"), payload,
+                        len, 1, bridge->options.timeout_ms, err);
 }
 
 int bridge_publish(struct bridge *bridge, const char *channel, const char *suffix,

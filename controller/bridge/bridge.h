@@ -17,7 +17,7 @@
  *   events   "<client-id>-results", persistent session, acknowledged after the write:
  *            results, invoke_results, create, reclaim, marker; updates of training, on a topic of no channel
  *   control  "<client-id>", clean session:
- *            alive, metrics, task_metrics, and everything that is published; create and alive of every
+ *            alive, metrics, task_metrics, requests for modules, and everything that is published; create and alive of every
  *            channel of a domain, for Enrollments
  *
  * Subscriptions follow the channels of the Proplets and Enrollments. A result goes into the inbox under the uid of
@@ -61,6 +61,11 @@ void bridge_cancel(struct bridge *bridge); /* any thread; see mqtt_publish_cance
 void bridge_set_enrollments(struct bridge *bridge, struct store *enrollments,
                             struct workqueue *queue);
 
+/* Subscribes to requests for modules on every channel, before bridge_start: function is called for each, on the control
+ * thread. It must not block. Without this call nothing is subscribed. */
+typedef void module_request_fn(void *ctx, const char *channel, const char *payload, size_t len);
+void bridge_set_module_requests(struct bridge *bridge, module_request_fn *function, void *ctx);
+
 /* Count the Proplets and Enrollments of a channel. The first one subscribes to it, the last one unsubscribes. A channel
  * "<domain>/+" is every channel of the domain, of which only create and alive are received. */
 void bridge_channel_add(struct bridge *bridge, const char *channel);
@@ -77,6 +82,10 @@ struct channel_state bridge_channel_state(struct bridge *bridge, const char *cha
  * time-out. Called by workers. Errors are those of mqtt_publish. */
 int bridge_publish(struct bridge *bridge, const char *channel, const char *suffix,
                    const void *payload, size_t len, int qos, struct error *err) MUST_CHECK;
+
+/* Publishes a part of a module likewise, with QoS 1. */
+int bridge_publish_module(struct bridge *bridge, const char *channel, const void *payload,
+                          size_t len, struct error *err) MUST_CHECK;
 
 /*
  * Whether everything that the broker had stored for this client at since_ms (monotonic; 0: when

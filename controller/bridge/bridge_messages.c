@@ -50,6 +50,7 @@ static const char *const KIND_NAMES[] = {
     [MESSAGE_RESULT] = "results",  [MESSAGE_TASK_METRICS] = "task_metrics",
     [MESSAGE_MARKER] = "marker",   [MESSAGE_INVOKE_RESULT] = "invoke_results",
     [MESSAGE_COPY] = "quarantine", [MESSAGE_RECLAIM] = "reclaim",
+    [MESSAGE_MODULE] = "module",
 };
 
 void bridge_count_rejected(const char *reason, size_t count)
@@ -736,6 +737,10 @@ void bridge_message(struct bridge_sink *sink, const char *topic, const void *pay
         return;
     case MESSAGE_METRICS:
         on_metrics(sink, arena, channel, payload, len);
+        return;
+    case MESSAGE_MODULE:
+        if (sink->module_request)
+            sink->module_request(sink->module_request_ctx, channel, payload, len);
         return;
     case MESSAGE_COPY:
         on_copy(sink, arena, channel, topic, payload, len);

@@ -61,7 +61,9 @@ struct bridge_sink {
     void *knows_all_ctx;
     void (*marker)(void *ctx, const char *text, size_t len);
     void *marker_ctx;
-    bool caught_up;       /* events thread: a marker of this connection has come back on it */
+    void (*module_request)(void *ctx, const char *channel, const char *payload, size_t len);
+    void *module_request_ctx; /* module_request NULL: nothing is subscribed */
+    bool caught_up;           /* events thread: a marker of this connection has come back on it */
     atomic_bool overflow; /* a result did not fit into the mailbox: nothing is acknowledged until it
                              came again */
 };

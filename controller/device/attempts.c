@@ -87,6 +87,16 @@ bool attempts_is_published(struct attempts *attempts, const char *uid)
     return ret;
 }
 
+bool attempts_is_unconfirmed(struct attempts *attempts, const char *uid, int64_t number)
+{
+    pthread_mutex_lock(&attempts->lock);
+    const struct attempt *attempt = map_get(attempts->by_uid, uid);
+    bool ret =
+        attempt && attempt->number == number && attempt->published_ms && !attempt->confirmed_ms;
+    pthread_mutex_unlock(&attempts->lock);
+    return ret;
+}
+
 void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms)
 {
     pthread_mutex_lock(&attempts->lock);

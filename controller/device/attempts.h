@@ -49,6 +49,8 @@ void attempts_published(struct attempts *attempts, const char *uid, int64_t numb
                         int64_t began_ms, int64_t acknowledged_ms);
 /* Whether the broker has acknowledged the start of the current attempt. */
 bool attempts_is_published(struct attempts *attempts, const char *uid);
+/* The same of this attempt, and its device gave no sign of it. */
+bool attempts_is_unconfirmed(struct attempts *attempts, const char *uid, int64_t number);
 void attempts_stop_sent(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_ended(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);
 void attempts_deleting(struct attempts *attempts, const char *uid, int64_t number, int64_t now_ms);

@@ -49,7 +49,8 @@ enum message_kind message_topic_parse(const char *topic, char ret_channel[static
     int channel_len = (int)strcspn(rest, "/");
     const char *channel = rest;
     rest += channel_len;
-    if (!skip(&rest, "/control/"))
+    bool is_module = str_equal(rest, "/registry/proplet");
+    if (!is_module && !skip(&rest, "/control/"))
         return MESSAGE_UNKNOWN;
 
     if (!domain_len || !channel_len)
@@ -60,6 +61,8 @@ enum message_kind message_topic_parse(const char *topic, char ret_channel[static
     if (len < 0 || len >= CHANNEL_KEY_LEN)
         return MESSAGE_UNKNOWN;
 
+    if (is_module)
+        return MESSAGE_MODULE;
     for (size_t i = 0; i < ARRAY_LEN(TOPICS); i++) {
         if (str_equal(rest, TOPICS[i].suffix))
             return TOPICS[i].kind;
@@ -67,12 +70,23 @@ enum message_kind message_topic_parse(const char *topic, char ret_channel[static
     return str_has_prefix(rest, "controller/quarantine/") ? MESSAGE_COPY : MESSAGE_UNKNOWN;
 }
 
-const char *message_topic(struct arena *arena, const char *channel, const char *suffix)
+static const char *topic_of(struct arena *arena, const char *channel, const char *part,
+                            const char *suffix)
 {
     int domain_len = (int)strcspn(channel, "/");
 
-    return arena_printf(arena, "m/%.*s/c/%s/control/%s", domain_len, channel,
-                        channel + domain_len + 1, suffix);
+    return arena_printf(arena, "m/%.*s/c/%s/%s/%s", domain_len, channel, channel + domain_len + 1,
+                        part, suffix);
+}
+
+const char *message_topic(struct arena *arena, const char *channel, const char *suffix)
+{
+    return topic_of(arena, channel, "control", suffix);
+}
+
+const char *message_registry_topic(struct arena *arena, const char *channel, const char *suffix)
+{
+    return topic_of(arena, channel, "registry", suffix);
 }
 
 bool message_update_topic(struct arena *arena, const char *topic, const char **ret_round,
@@ -241,6 +255,18 @@ static void blank_control_characters(char *text)
         else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
             at[0] = at[1] = ' ';
     }
+}
+
+int message_module_parse(struct arena *arena, const char *text, size_t len, const char **ret_name,
+                         struct error *err)
+{
+    const cJSON *json = NULL;
+    int r = len > MODULE_REQUEST_MAX_BYTES
+                ? error_set(err, ERROR_TOO_LARGE, "%zu bytes, at most %zu are read", len,
+                            MODULE_REQUEST_MAX_BYTES)
+                : message_read(arena, text, len, &json, err);
+
+    return r == 0 ? message_string(json, "app_name", ret_name, err) : r;
 }
 
 int message_reclaim_parse(struct arena *arena, const char *text, size_t len,

@@ -14,6 +14,7 @@ enum message_kind {
     MESSAGE_RESULT,
     MESSAGE_INVOKE_RESULT, /* of a latent Task; like a result, and read as one */
     MESSAGE_RECLAIM,       /* the owner of the machine wants it back */
+    MESSAGE_MODULE,        /* a device asks for a module; its topic is not below control/ */
     MESSAGE_MARKER,        /* our own: controller/marker */
     MESSAGE_COPY,          /* our own: below controller/quarantine */
 };
@@ -27,6 +28,8 @@ bool channel_key(const char *domain, const char *channel,
 enum message_kind message_topic_parse(const char *topic, char ret_channel[static CHANNEL_KEY_LEN]);
 /* "m/<domain>/c/<channel>/control/<suffix>" */
 const char *message_topic(struct arena *arena, const char *channel, const char *suffix);
+/* "m/<domain>/c/<channel>/registry/<suffix>": "proplet" for requests of devices, "server" for modules. */
+const char *message_registry_topic(struct arena *arena, const char *channel, const char *suffix);
 
 /*
  * The kind of message that the mailbox holds of a training Task beside results: an update that its
@@ -55,6 +58,11 @@ struct create_message {
 };
 int message_create_parse(struct arena *arena, const char *text, size_t len,
                          struct create_message *ret, struct error *err) MUST_CHECK;
+
+/* A device asks for the module that its start names by image_url; it does not say who it is. */
+#define MODULE_REQUEST_MAX_BYTES ((size_t)4096)
+int message_module_parse(struct arena *arena, const char *text, size_t len, const char **ret_name,
+                         struct error *err) MUST_CHECK;
 
 #define RECLAIM_MAX_BYTES ((size_t)1024)
 struct reclaim_message {

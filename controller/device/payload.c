@@ -1,6 +1,9 @@
 #include "controller/device/payload.h"
 
+#include <string.h>
+
 #include "common/api/embedded.h"
+#include "common/base/digest.h"
 #include "common/base/str.h"
 
 /* The Linux device decodes strings only; digits stay as the user wrote them. */
@@ -16,9 +19,10 @@ static void add_inputs_as_strings(struct arena *arena, cJSON *payload, const cJS
     }
 }
 
-static int add_embedded(struct arena *arena, cJSON *payload, const struct task_spec *task,
+static int add_embedded(struct arena *arena, cJSON *payload, const struct start_request *request,
                         struct error *err)
 {
+    const struct task_spec *task = request->task;
     const char *problem = embedded_problem(arena, task);
     if (problem)
         return error_set(err, ERROR_INVALID, "%s", problem);
@@ -28,6 +32,12 @@ static int add_embedded(struct arena *arena, cJSON *payload, const struct task_s
         json_add(list, json_copy(embedded_input(arena, input)));
     if (json_len(task->env))
         json_set_copy(payload, "env", task->env);
+    if (request->module_reference) {
+        if (!json_len(task->env))
+            json_set_object(payload, "env");
+        json_set_string((cJSON *)(uintptr_t)json_get(payload, "env"), ENV_MODULE_REFERENCE,
+                        request->module_reference);
+    }
     return 0;
 }
 
@@ -70,6 +80,8 @@ static void add_environment(struct arena *arena, cJSON *payload,
         json_set_string(env, item->string, json_string(item, ""));
     json_for_each (item, request->checkpoint)
         json_set_string(env, item->string, json_string(item, ""));
+    if (request->module_reference)
+        json_set_string(env, ENV_MODULE_REFERENCE, request->module_reference);
     json_set_string(env, "TASK_ID", request->message_id);
     json_set_string(env, "PROPLET_ID", request->client_id);
     add_coordinator(arena, env, request);
@@ -116,7 +128,7 @@ int payload_start(struct arena *arena, const struct start_request *request, cons
         json_set_string(payload, "mode", TASK_MODE_NAMES[task->mode]);
 
     if (embedded) {
-        int r = add_embedded(arena, payload, task, err);
+        int r = add_embedded(arena, payload, request, err);
         if (r < 0)
             return r;
     } else {
@@ -133,6 +145,18 @@ int payload_start(struct arena *arena, const struct start_request *request, cons
     *ret = text;
     *ret_len = len;
     return 0;
+}
+
+/* Names are digests and base64 needs no escape, so that no tree is made. */
+const char *payload_part(struct arena *arena, const struct module_part *part, size_t *ret_len)
+{
+    const char *data = base64_encode(arena, part->bytes, part->len);
+    const char *text = arena_printf(
+        arena, "{\"app_name\":\"%s\",\"chunk_idx\":%zu,\"total_chunks\":%zu,\"data\":\"%s\"}",
+        part->name, part->index, part->total, data);
+
+    *ret_len = strlen(text);
+    return text;
 }
 
 const char *payload_stop(struct arena *arena, const char *message_id, const char *function_name,

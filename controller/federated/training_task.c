@@ -150,6 +150,8 @@ int training_task(struct arena *arena, const struct training_request *request, c
     set_patience(spec, request);
     if (request->spec->checkpoint)
         json_set_copy(spec, "checkpoint", request->spec->checkpoint);
+    if (request->spec->image_pull_secrets)
+        json_set_copy(spec, "imagePullSecrets", request->spec->image_pull_secrets);
     env = json_set_object(spec, "env");
     set_environment(arena, env, request, proplet);
     *ret = object;
@@ -173,8 +175,8 @@ static void set_checkpoint(struct arena *arena, cJSON *spec, const cJSON *of_job
 const cJSON *training_round(struct arena *arena, const cJSON *job, const char *name, int64_t number,
                             const char *model_ref)
 {
-    static const char *const COPIED[] = { "taskWasmImage", "hyperparams", "kOfN", "timeoutSeconds",
-                                          "aggregator" };
+    static const char *const COPIED[] = { "taskWasmImage",  "hyperparams", "kOfN",
+                                          "timeoutSeconds", "aggregator",  "imagePullSecrets" };
     const cJSON *job_spec = json_get(job, "spec");
     cJSON *object = begin(arena, &KIND_TRAININGROUND, name, &KIND_FEDERATEDJOB, job);
     cJSON *metadata = (cJSON *)(uintptr_t)json_get(object, "metadata");

@@ -9,6 +9,7 @@
     MODULE(COORDINATOR)                                                                            \
     MODULE(PROPLET)                                                                                \
     MODULE(TASK)                                                                                   \
+    MODULE(REGISTRY)                                                                               \
     MODULE(CHECKPOINT)                                                                             \
     MODULE(PROPELLERJOB)                                                                           \
     MODULE(FEDERATEDJOB)                                                                           \

@@ -68,7 +68,8 @@ typedef void last_turn_fn(void *ctx, const struct kube_name *name);
  */
 struct module {
     const char
-        *name; /* in --workers, metrics and logs; the ServiceAccount is "<name>-controller" */
+        *name; /* in --workers, metrics and logs; the ServiceAccount is "<name>-controller". NULL:
+                  it makes no requests and reconciles nothing */
     const struct kube_kind *kind;
     /* "vmafx": the flag --enable-vmafx turns the module on, and nothing asks for its kinds without it. The caches of
      * all modules of an extension have a watch loop of their own, whose state is a line of this name in
@@ -77,6 +78,7 @@ struct module {
     const char *extension;
     unsigned workers;                    /* parallel reconciles without --workers */
     const struct module_flags *flags;    /* NULL: none */
+    bool (*is_on)(const void *flags);    /* they turn the module on; NULL: they do not matter */
     const struct module_cache *caches;   /* an entry without a kind ends it; NULL: none */
     const struct module_source *sources; /* an entry without a kind ends it; NULL: none */
     const struct module_census *census;  /* of the kind; NULL: it is not counted */

@@ -32,7 +32,7 @@ struct open_module {
     struct extension *extension; /* NULL: it is always on */
     void *self;
     struct controller *controller; /* NULL: it reconciles nothing */
-    struct kube_client *client;    /* NULL likewise */
+    struct kube_client *client;    /* NULL: it has no name */
 };
 
 struct modules {
@@ -135,6 +135,8 @@ static void add_module(struct modules *modules, const struct module_host *host, 
         add_cache(modules, cache, &host->settings->namespaces, watches, extension);
     if (module->census)
         take_census(find_cache(modules, module->kind), module->census);
+    if (module->name)
+        item->client = identities_client(identities, module->name);
     if (!module->reconcile)
         return;
 
@@ -142,7 +144,6 @@ static void add_module(struct modules *modules, const struct module_host *host, 
                                                 .self = item,
                                                 .reconcile = reconcile,
                                                 .workers = host->settings->workers_of[index] };
-    item->client = identities_client(identities, module->name);
     item->controller = controller_create(&options, item->client,
                                          identities_events(identities, module->name), host->clock);
 }

@@ -349,8 +349,9 @@ static int make_clients(struct process *process, struct error *err)
     };
     process->identities = identities_create(&options);
     for (size_t i = 0; MODULES[i] && r == 0; i++) {
-        if (MODULES[i]->reconcile && process->settings.is_on[i])
-            r = identities_add(process->identities, MODULES[i]->name, true, err);
+        if (MODULES[i]->name && process->settings.is_on[i])
+            r = identities_add(process->identities, MODULES[i]->name, MODULES[i]->reconcile != NULL,
+                               err);
     }
     return r < 0 ? r : identities_add(process->identities, CERTIFICATE, false, err);
 }

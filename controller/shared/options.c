@@ -343,6 +343,13 @@ static bool is_on(const struct flags *flags, const char *block, const char *exte
     return true;
 }
 
+/* Of a module, whose flags may turn it on. */
+static bool is_module_on(const struct flags *flags, const char *block, const struct module *module,
+                         const void *own)
+{
+    return is_on(flags, block, module->extension) && (!module->is_on || module->is_on(own));
+}
+
 static int check_modules(const struct controller_settings *settings, struct error *err)
 {
     int r = 0;
@@ -377,7 +384,7 @@ int controller_options_parse(struct arena *arena, int argc, char *const *argv,
     memcpy(ret, block, sizeof(*ret));
     for (size_t i = 0; MODULES[i]; i++) {
         ret->flags_of[i] = flags.offset_of[i] ? block + flags.offset_of[i] : NULL;
-        ret->is_on[i] = is_on(&flags, block, MODULES[i]->extension);
+        ret->is_on[i] = is_module_on(&flags, block, MODULES[i], ret->flags_of[i]);
     }
     r = parse_workers(arena, ret, err);
     if (r < 0)

@@ -72,6 +72,31 @@ void task_owners_after_write(const struct task_owners *owners, const struct task
     }
 }
 
+void task_owners_bring(const struct task_owners *owners, struct reconcile *rc,
+                       const struct task_observed *attempt, struct start_request *request,
+                       struct bringing *ret)
+{
+    *ret = (struct bringing){ .step = BRING_NOTHING };
+    for (size_t i = 0; i < owners->len && ret->step == BRING_NOTHING; i++) {
+        if (owners->items[i].hooks->bring)
+            owners->items[i].hooks->bring(owners->items[i].self, rc, attempt, request, ret);
+    }
+}
+
+int64_t task_owners_rest(const struct task_owners *owners, const struct task_observed *observed)
+{
+    int64_t ret = 0;
+
+    for (size_t i = 0; i < owners->len; i++) {
+        const struct task_owner *hooks = owners->items[i].hooks;
+        int64_t ms = hooks->rest ? hooks->rest(owners->items[i].self, observed) : 0;
+
+        if (ms && (!ret || ms < ret))
+            ret = ms;
+    }
+    return ret;
+}
+
 void task_owners_failed(const struct task_owners *owners, const char *uid)
 {
     for (size_t i = 0; i < owners->len; i++) {

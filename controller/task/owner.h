@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/runtime/controller.h"
+#include "controller/device/payload.h"
 #include "controller/task/plan/task_plan.h"
 
 struct module_host;
@@ -46,6 +47,19 @@ struct task_owner {
     void (*after_write)(void *self, const struct task_observed *observed,
                         const struct task_plan *plan);
 
+    /*
+     * A start of this attempt is due, of a Task or of a target of a broadcast. Says how far the module is, if the owner
+     * brings it; *ret is zero before. A start that is held (bringing_holds) does not go out, and is due again in the
+     * next turn. request NULL: the Task is not read yet. BRING_READY with a request: the owner may have replaced
+     * request->task, and the start goes out unless the broker is away. Reads memory and local files. The first answer of
+     * an owner that is not BRING_NOTHING counts.
+     */
+    void (*bring)(void *self, struct reconcile *rc, const struct task_observed *attempt,
+                  struct start_request *request, struct bringing *ret);
+    /* This turn sends no start of the Task, so that the owner stops its work for one. Returns the milliseconds after
+     * which it wants another turn; 0: none. Must not block. */
+    int64_t (*rest)(void *self, const struct task_observed *observed);
+
     /* A reconcile of the Task with this uid failed: its messages stay, and must delay no other Task. */
     void (*failed)(void *self, const char *uid);
     /* The Task with this uid is deleted, or its messages are dropped: the owner drops what it holds
@@ -83,5 +97,10 @@ int task_owners_before_write(const struct task_owners *owners, struct reconcile 
                              const struct task_plan *plan, struct error *err) MUST_CHECK;
 void task_owners_after_write(const struct task_owners *owners, const struct task_observed *observed,
                              const struct task_plan *plan);
+void task_owners_bring(const struct task_owners *owners, struct reconcile *rc,
+                       const struct task_observed *attempt, struct start_request *request,
+                       struct bringing *ret);
+/* Returns the earliest; 0: none. */
+int64_t task_owners_rest(const struct task_owners *owners, const struct task_observed *observed);
 void task_owners_failed(const struct task_owners *owners, const char *uid);
 void task_owners_forget(const struct task_owners *owners, const char *uid);

@@ -7,6 +7,7 @@
 #include "common/base/str.h"
 #include "controller/device/payload.h"
 #include "controller/task/plan/broadcast_plan.h"
+#include "controller/task/plan/task_bringing_plan.h"
 #include "controller/task/plan/task_checkpoint_plan.h"
 #include "controller/task/plan/task_transition.h"
 #include "controller/task/task_metrics.h"
@@ -19,6 +20,11 @@
 static int qos_of(const struct observed_proplet *proplet)
 {
     return proplet->dialect == DIALECT_EMBEDDED ? 0 : proplet->qos;
+}
+
+static const char *manifest_of(const struct task_status *status)
+{
+    return status->module ? status->module->manifest : NULL;
 }
 
 int task_read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,
@@ -35,7 +41,9 @@ int task_read_whole(struct reconcile *rc, const struct task_observed *observed, 
     r = task_decode(rc->arena, object, ret, err);
     if (r < 0)
         return r;
-    if (ret->status.attempt != observed->task.status.attempt)
+    /* A target has the module of the whole, which its part was observed with. */
+    if (ret->status.attempt != observed->task.status.attempt ||
+        !str_equal(manifest_of(&ret->status), manifest_of(&observed->task.status)))
         return error_set(err, ERROR_CONFLICT, "Task '%s' changed since it was read", rc->name.name);
     return 0;
 }
@@ -97,12 +105,13 @@ static int send_payload(const struct task_deps *deps, struct reconcile *rc,
 
 static int task_send_start(const struct task_deps *deps, struct reconcile *rc,
                            const struct task_observed *observed, const struct task_spec *whole,
-                           enum reason *ret_reason, struct error *err)
+                           struct bringing *ret_bringing, enum reason *ret_reason,
+                           struct error *err)
 {
     const char *text;
     size_t len;
     bool repeated = observed->attempt.publishes || !observed->attempt.chosen_here;
-    const struct start_request request = {
+    struct start_request request = {
         .task = whole,
         .object_name = rc->name.name,
         .message_id = task_message_id(rc->arena, observed),
@@ -117,6 +126,9 @@ static int task_send_start(const struct task_deps *deps, struct reconcile *rc,
         rc->requeue_after_ms = 1;
         return TASK_NOT_PUBLISHED;
     }
+    task_owners_bring(&deps->owners, rc, observed, &request, ret_bringing);
+    if (bringing_holds(ret_bringing))
+        return TASK_HELD_BACK;
     if (repeated && whole->daemon && !task_publish_stop(deps, rc, observed))
         return TASK_NOT_PUBLISHED;
 
@@ -135,14 +147,26 @@ int task_publish_start(const struct task_deps *deps, struct reconcile *rc,
     struct task whole = { 0 };
     const cJSON *json;
     enum reason reason = REASON_NONE;
+    struct bringing *bringing = arena_new(rc->arena, struct bringing);
+
+    *ret = (struct task_setback){ .kind = SETBACK_HELD_BACK, .bringing = bringing };
+    task_owners_bring(&deps->owners, rc, observed, NULL, bringing);
+    if (bringing_holds(bringing))
+        return 0;
+
     int r = task_read_whole(rc, observed, &whole, &json, err);
     if (r < 0)
         return r;
 
-    r = task_send_start(deps, rc, observed, &whole.spec, &reason, err);
+    r = task_send_start(deps, rc, observed, &whole.spec, bringing, &reason, err);
+    if (r == TASK_HELD_BACK)
+        return 0;
+    *ret = (struct task_setback){ .bringing = bringing };
     if (r != TASK_NOT_SENDABLE)
         return r;
-    *ret = (struct task_setback){ SETBACK_FAILED, reason, arena_strdup(rc->arena, err->message) };
+    *ret = (struct task_setback){ .kind = SETBACK_FAILED,
+                                  .reason = reason,
+                                  .message = arena_strdup(rc->arena, err->message) };
     return 0;
 }
 
@@ -187,26 +211,75 @@ static void leave_rest(struct reconcile *rc, const struct task_observed *observe
     task_requeue_at(observed, plan, observed->now_ms + rc->requeue_after_ms);
 }
 
-static int start_target(const struct task_deps *deps, struct reconcile *rc,
-                        const struct task_observed *observed, const struct task_spec *whole,
-                        struct task_plan *plan, size_t i, struct error *err)
+static bool is_to_start(const struct target_action *action)
 {
-    struct target_action *action = &plan->targets[i];
-    int r = task_send_start(deps, rc, &observed->parts[i], whole, &action->unsendable, err);
-
-    if (r != TASK_NOT_SENDABLE)
-        return r;
-    action->message = arena_strdup(rc->arena, err->message);
-    return 0;
+    return action->action == TASK_START && !action->undone && !action->unsendable;
 }
 
 static bool any_start(const struct task_plan *plan)
 {
     for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
-        if (plan->targets[i].action == TASK_START)
+        if (is_to_start(&plan->targets[i]))
             return true;
     }
     return false;
+}
+
+/* One target whose module is not there holds up no other; a manifest that was just chosen holds up all. */
+static void hold_back(struct reconcile *rc, const struct task_observed *part,
+                      const struct bringing *bringing, struct task_plan *plan, size_t i)
+{
+    struct target_action *action = &plan->targets[i];
+    bool gives_up = bringing->step == BRING_WAIT && bringing_is_overdue(part, bringing);
+
+    if (!plan->bringing || plan->bringing->step == BRING_READY)
+        plan->bringing = bringing;
+    for (size_t j = 0; bringing->step == BRING_CHOICE && j < plan->status.broadcast_results.len;
+         j++)
+        plan->targets[j].undone = plan->targets[j].undone || is_to_start(&plan->targets[j]);
+    action->undone = bringing->step == BRING_CHOICE || (bringing->step == BRING_WAIT && !gives_up);
+    if (action->undone)
+        return;
+    action->unsendable = bringing->reason;
+    action->message = bringing->message;
+    if (gives_up)
+        action->unsendable = bringing_failure(rc->arena, bringing, &action->message);
+}
+
+/* Before the Task is read. */
+static void ask_for_modules(const struct task_deps *deps, struct reconcile *rc,
+                            const struct task_observed *observed, struct task_plan *plan)
+{
+    for (size_t i = 0; i < plan->status.broadcast_results.len; i++) {
+        struct bringing *bringing = arena_new(rc->arena, struct bringing);
+
+        if (!is_to_start(&plan->targets[i]))
+            continue;
+        task_owners_bring(&deps->owners, rc, &observed->parts[i], NULL, bringing);
+        if (bringing_holds(bringing))
+            hold_back(rc, &observed->parts[i], bringing, plan, i);
+    }
+}
+
+static int start_target(const struct task_deps *deps, struct reconcile *rc,
+                        const struct task_observed *observed, const struct task_spec *whole,
+                        struct task_plan *plan, size_t i, struct error *err)
+{
+    struct target_action *action = &plan->targets[i];
+    struct bringing *bringing = arena_new(rc->arena, struct bringing);
+    int r =
+        task_send_start(deps, rc, &observed->parts[i], whole, bringing, &action->unsendable, err);
+
+    if (r == TASK_HELD_BACK) {
+        hold_back(rc, &observed->parts[i], bringing, plan, i);
+        return 0;
+    }
+    if (r == 0 && !plan->bringing)
+        plan->bringing = bringing;
+    if (r != TASK_NOT_SENDABLE)
+        return r;
+    action->message = arena_strdup(rc->arena, err->message);
+    return 0;
 }
 
 /* Their words are acknowledged before those of the others come. */
@@ -229,6 +302,9 @@ int task_broadcast_publish(const struct task_deps *deps, struct reconcile *rc,
 {
     struct task whole = { 0 };
     const cJSON *json;
+
+    ask_for_modules(deps, rc, observed, plan);
+
     int r = any_start(plan) ? task_read_whole(rc, observed, &whole, &json, err) : 0;
     if (r < 0)
         return r;
@@ -237,7 +313,7 @@ int task_broadcast_publish(const struct task_deps *deps, struct reconcile *rc,
         const struct target_action *action = &plan->targets[i];
         if (action->stop && !task_publish_stop(deps, rc, &observed->parts[i]))
             r = TASK_NOT_PUBLISHED;
-        else if (action->action == TASK_START)
+        else if (is_to_start(action))
             r = start_target(deps, rc, observed, &whole.spec, plan, i, err);
         if (r == 0)
             continue;

@@ -15,6 +15,9 @@
 /* The start can never be sent, whatever is tried. */
 #define TASK_NOT_SENDABLE 2
 
+/* The start must not go out: see bringing_holds. */
+#define TASK_HELD_BACK 3
+
 /* The complete object, as the cache has neither module nor environment; ERROR_CONFLICT: it is not the
  * one that was observed any more, or another attempt. *ret_json is its tree. */
 int task_read_whole(struct reconcile *rc, const struct task_observed *observed, struct task *ret,

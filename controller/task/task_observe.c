@@ -455,6 +455,7 @@ static struct task_observed *observe_parts(const struct task_deps *deps, struct 
             .started_at_us = target->started_at_us,
             .reason = target->reason,
             .device_restarts = target->restarts,
+            .module = task->task.status.module,
         };
         part->attempt = attempts_get(deps->attempts, part->uid, attempt, task->now_ms);
         part->attempt.deleting_ms = task->attempt.deleting_ms;

@@ -8,6 +8,7 @@
 #include "controller/task/owner.h"
 #include "controller/task/plan/broadcast_plan.h"
 #include "controller/task/plan/owed_stops_plan.h"
+#include "controller/task/plan/task_bringing_plan.h"
 #include "controller/task/plan/task_run_plan.h"
 #include "controller/task/plan/task_transition.h"
 #include "controller/task/task.h"
@@ -504,6 +505,34 @@ static int let_go(const struct task_deps *deps, struct reconcile *rc,
     return 0;
 }
 
+/* Once: a start that is repeated waits for no pull. */
+static void tell_bringing(struct reconcile *rc, const struct kube_object *object,
+                          const struct task_observed *observed, const struct bringing *bringing)
+{
+    if (bringing && bringing->note && bringing->step == BRING_READY &&
+        observed->task.status.phase == TASK_SCHEDULED)
+        events_emit_note(rc->events, &KIND_TASK, object, &TASK_EVENT_MODULE_PULLED, bringing->note);
+}
+
+/* Whether this turn sends a start, or tries to. */
+static bool has_start(const struct task_plan *plan)
+{
+    for (size_t i = 0; plan->targets && i < plan->status.broadcast_results.len; i++) {
+        if (plan->targets[i].action == TASK_START)
+            return true;
+    }
+    return plan->action == TASK_START;
+}
+
+static void rest(const struct task_deps *deps, const struct task_observed *observed,
+                 struct task_plan *plan)
+{
+    int64_t ms = has_start(plan) ? 0 : task_owners_rest(&deps->owners, observed);
+
+    if (ms)
+        task_requeue_at(observed, plan, observed->now_ms + ms);
+}
+
 static int act(const struct task_deps *deps, struct reconcile *rc, const struct kube_object *object,
                const cJSON *json, const struct task_observed *observed, struct task_plan *plan,
                struct error *err)
@@ -524,6 +553,7 @@ static int act(const struct task_deps *deps, struct reconcile *rc, const struct 
         r = perform(deps, rc, observed, plan, &setback, err);
     if (r != 0)
         return r == TASK_NOT_PUBLISHED ? 0 : r;
+    tell_bringing(rc, object, observed, plan->bringing ? plan->bringing : setback.bringing);
 
     *plan = task_plan_conclude(rc->arena, observed, plan, &setback);
     if (observed->deleted_us)
@@ -566,6 +596,7 @@ static int reconcile_object(const struct task_deps *deps, struct reconcile *rc,
     if (surplus) /* this Task alone waits for a mended controller */
         return error_set(err, ERROR_INTERNAL, "action %d of Task '%s' is planned with %#x",
                          (int)plan.action, rc->name.name, surplus);
+    rest(deps, &observed, &plan);
     r = act(deps, rc, object, json, &observed, &plan, err);
     *ret_assigned = r == 0 && plan.action == TASK_ASSIGN;
     *ret_waits =

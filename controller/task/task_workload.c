@@ -642,7 +642,9 @@ static struct task_setback taken(struct reconcile *rc, const struct kube_kind *k
         arena_printf(rc->arena, "%s '%s' exists and is not of this Task", kind->kind,
                      json_string(json_path(wanted, "metadata", "name", NULL), ""));
 
-    return (struct task_setback){ SETBACK_HELD_UP, REASON_NAME_TAKEN, message };
+    return (struct task_setback){ .kind = SETBACK_HELD_UP,
+                                  .reason = REASON_NAME_TAKEN,
+                                  .message = message };
 }
 
 /* What the API server says to it; < 0: an error that may pass. */
@@ -653,13 +655,16 @@ static int heed(struct reconcile *rc, int r, struct task_setback *ret, struct er
     if (r == -ERROR_FORBIDDEN || workload_webhook_failed(err)) {
         struct workload_trouble refusal =
             workload_refusal(rc->arena, reason_text(REASON_FORBIDDEN), message);
-        *ret = (struct task_setback){ SETBACK_HELD_UP, refusal.reason, message };
+        *ret = (struct task_setback){ .kind = SETBACK_HELD_UP,
+                                      .reason = refusal.reason,
+                                      .message = message };
         return 0;
     }
     if (r == -ERROR_INVALID || r == -ERROR_TOO_LARGE) {
         enum reason reason =
             r == -ERROR_INVALID ? REASON_WORKLOAD_INVALID : REASON_WORKLOAD_TOO_LARGE;
-        *ret = (struct task_setback){ SETBACK_FAILED, reason, message };
+        *ret =
+            (struct task_setback){ .kind = SETBACK_FAILED, .reason = reason, .message = message };
         return 0;
     }
     return r;

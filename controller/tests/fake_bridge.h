@@ -61,6 +61,17 @@ void bridge_set_enrollments(struct bridge *bridge UNUSED, struct store *enrollme
 {
 }
 
+void bridge_set_module_requests(struct bridge *bridge UNUSED, module_request_fn *function UNUSED,
+                                void *ctx UNUSED)
+{
+}
+
+int bridge_publish_module(struct bridge *bridge UNUSED, const char *channel UNUSED,
+                          const void *payload UNUSED, size_t len UNUSED, struct error *err UNUSED)
+{
+    return 0;
+}
+
 int bridge_start(struct bridge *bridge UNUSED, struct error *err UNUSED)
 {
     return 0;

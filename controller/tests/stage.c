@@ -59,6 +59,7 @@ static struct {
     struct bridge_sink sink;
     struct timer timers[MAX_TIMERS];
     size_t timer_count;
+    void (*begins)(void), (*ends)(void); /* of the test; NULL: nothing */
 } process;
 
 /* Tells the modules of this stage; ctx: the kind. */
@@ -272,6 +273,8 @@ static void start_process(void)
     make_candidates(task);
     stage_checkpoints_start();
     stage_federated_start();
+    if (process.begins)
+        process.begins();
     process.sink = (struct bridge_sink){
         .tasks = informer_store(task->tasks),
         .proplets = informer_store(task->proplets),
@@ -306,6 +309,8 @@ static void end_process(void)
     watch_loop_destroy(process.loop);
     stage_checkpoints_end();
     stage_federated_end();
+    if (process.ends)
+        process.ends();
     informer_destroy(task->tasks);
     informer_destroy(task->proplets);
     informer_destroy(stage.job.jobs);
@@ -328,6 +333,12 @@ static void end_process(void)
     fleet_destroy(task->fleet);
     fleet_brake_destroy(task->brake);
     kube_client_destroy(process.client);
+}
+
+void stage_each_process(void (*begins)(void), void (*ends)(void))
+{
+    process.begins = begins;
+    process.ends = ends;
 }
 
 void stage_set_up(http_roundtrip_fn *roundtrip, bool (*between)(void))
@@ -354,6 +365,7 @@ void stage_tear_down(void)
     fake_api_destroy(stage.api);
     stage_checkpoints_clear();
     stage_federated_clear();
+    stage_each_process(NULL, NULL);
     timeline_destroy(stage.task.timeline);
     arena_destroy(stage.arena);
 }

@@ -33,6 +33,8 @@ struct stage {
 };
 extern struct stage stage;
 
+/* For the next stage: what a test has beside it is made and ended with each process. */
+void stage_each_process(void (*begins)(void), void (*ends)(void));
 /* roundtrip: ctx is the fake_api. between: called before each turn of a reconciler; true: there is
  * more to come, whether there is a turn or not. */
 void stage_set_up(http_roundtrip_fn *roundtrip, bool (*between)(void));

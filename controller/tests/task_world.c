@@ -167,7 +167,7 @@ struct task_plan world_plan(void)
 struct task_plan world_conclude(const struct task_plan *plan, enum task_setback_kind kind,
                                 enum reason reason, const char *message)
 {
-    const struct task_setback setback = { kind, reason, message };
+    const struct task_setback setback = { .kind = kind, .reason = reason, .message = message };
 
     struct task_plan ret = task_plan_conclude(world.arena, &world.observed, plan, &setback);
     bool told = ret.action == TASK_TELL_TARGETS; /* what is left is the status of the whole */

@@ -189,6 +189,12 @@ TEST(extensions_are_off_until_their_flag_turns_them_on)
               !settings.is_on[index_of("vmafxjob")]);
 }
 
+TEST(modules_of_registries_are_off_until_one_is_named)
+{
+    expect_parsed("--module-cache-dir /no/such/folder");
+    ck_assert(!settings.is_on[index_of("module")]);
+}
+
 static const struct vmafx_flags *vmafx_flags(void)
 {
     return settings.flags_of[index_of("vmafxjob")];
@@ -310,6 +316,13 @@ static const struct {
       "--vmafx-trainer-url: must begin with http:// or https://" },
     { "--enable-scheduled-machines --namespace a",
       "--enable-scheduled-machines: not together with --namespace" },
+    { "--module-registries r.example --module-cache-bytes 40000000",
+      "--module-cache-bytes: must be at least twice --module-max-bytes" },
+    { "--module-registries r.example --module-max-bytes 1048576 --module-rate 8192",
+      "--module-rate: --module-max-bytes must not need more than 120 s" },
+    { "--module-max-bytes 104857601",
+      "--module-max-bytes: '104857601' is out of range (1024 to 104857600)" },
+    { "--module-pull-timeout 0s", "--module-pull-timeout: '0s' is out of range (1s to 24h)" },
     { "--workers ,task=1", "--workers: '' is not KIND=N with N from 1 to 64" },
 };
 

@@ -237,6 +237,8 @@ TEST_TIMES(what_passes_by_changes_nothing, CAPTURED_PASSING)
     } else if (str_has_suffix(PASSING[_i].topic, "/invoke_results")) { /* of a Task likewise */
         ck_metric("propeller_mqtt_messages_total{kind=\"invoke_results\"} 1");
         ck_metric("propeller_results_rejected_total{reason=\"unknown_task\"} 1");
+    } else if (str_has_suffix(PASSING[_i].topic, "/registry/proplet")) { /* none is brought here */
+        ck_metric("propeller_mqtt_messages_total{kind=\"module\"} 1");
     } else {
         ck_metric("propeller_mqtt_messages_total{kind=\"unknown\"} 1");
     }

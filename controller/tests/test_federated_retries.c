@@ -123,6 +123,17 @@ TEST(models_of_checkpoints_outlive_the_history)
     ck_assert_uint_eq(federated_stage_models(), 3);
 }
 
+TEST(tasks_of_participants_have_the_pull_secrets_of_the_job)
+{
+    federated_stage_put(SPEC(1, 4, ",\"imagePullSecrets\":[{\"name\":\"s\"}]"));
+    federated_stage_run();
+    const cJSON *secrets = json_path(federated_stage_get(&KIND_TASK, "round-1-job-a"), "spec",
+                                     "imagePullSecrets", NULL);
+    ck_assert_uint_eq(json_len(secrets), 1);
+    json_for_each (secret, secrets)
+        ck_assert_str_eq(json_string(json_get(secret, "name"), ""), "s");
+}
+
 static const struct {
     const char *checkpoint, *interval;
 } OF_PARTICIPANTS[] = {

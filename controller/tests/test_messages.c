@@ -27,7 +27,7 @@ static const struct {
     { "m/dom/c/chan/control/proplet/results/more", MESSAGE_UNKNOWN, NULL },
     { "m/dom/c/chan/control/proplet/Results", MESSAGE_UNKNOWN, NULL },
     { "m/dom/c/chan/control/manager/start", MESSAGE_UNKNOWN, NULL },
-    { "m/dom/c/chan/registry/proplet", MESSAGE_UNKNOWN, NULL },
+    { "m/dom/c/chan/registry/proplet", MESSAGE_MODULE, "dom/chan" },
     { "m/dom/c/chan/messages/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
     { "m/dom/c/a/b/control/proplet/alive", MESSAGE_UNKNOWN, NULL },
     { "m/dom/d/chan/control/proplet/alive", MESSAGE_UNKNOWN, NULL },

@@ -245,6 +245,8 @@ static void add_template(struct arena *arena, cJSON *spec,
     add_labels(arena, json_set_object(template, "metadata"), request);
     pod = json_set_object(template, "spec");
     json_set_string(pod, "restartPolicy", request->spec->daemon ? "Always" : "Never");
+    if (json_len(request->spec->image_pull_secrets))
+        json_set_copy(pod, "imagePullSecrets", request->spec->image_pull_secrets);
     add_container(arena, pod, request, config);
     apply_template(arena, pod, request->pod_template);
 }

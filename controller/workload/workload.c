@@ -186,9 +186,10 @@ struct workload_trouble workload_trouble_or(enum reason otherwise, const char *w
 /* A kubelet says one of these when it has tried, and ImagePullBackOff until it tries again. */
 static const char *settled_reason(const char *reason)
 {
-    static const char *const TRIED[] = { "ErrImagePull", "RegistryUnavailable",
-                                         "SignatureValidationFailed" };
+    static const char *const TRIED[] = { "ErrImagePull", "SignatureValidationFailed" };
 
+    if (reason_of(reason) == REASON_REGISTRY_UNAVAILABLE) /* also one of ours, of a module */
+        return reason_text(REASON_IMAGE_PULL);
     for (size_t i = 0; i < ARRAY_LEN(TRIED); i++) {
         if (str_equal(reason, TRIED[i]))
             return reason_text(REASON_IMAGE_PULL);

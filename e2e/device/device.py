@@ -8,6 +8,7 @@ behaves: `VERB IDENTITY [ARGUMENT]`, where IDENTITY may be `*`:
   hold [training]      keep results back, or those of federated learning alone
   release              send what was kept back
   reply JSON|default   send this instead of what the module computed
+  drop INDEX           lose the next part of a module with this index
 """
 
 import argparse

@@ -21,6 +21,9 @@ HOUSEKEEPING = 5
 SAMPLE_AFTER = 0.1
 REGISTRY_POLL = 5
 REGISTRY_PATIENCE = 60
+ASSEMBLY_SECONDS = 300
+# Messages are handled side by side: a part is stored a moment after it came.
+STORE_AFTER = 0.05
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -43,7 +46,8 @@ class Proplet:
         self.prefix = f"m/{options.domain}/c/{channel}/"
         self.tasks = {}
         self.daemons = {}
-        self.chunks = {}
+        self.assemblies = {}  # by app_name: of everything on the channel, asked for or not
+        self.drops = None  # the index of a part that is lost once
         self.muted = False
         self.held = None  # results that wait for `release`
         self.holds_all = True  # false: only those of training
@@ -209,6 +213,7 @@ class Proplet:
             self._compute(task)
         else:
             self.publish("registry/proplet", {"app_name": message["image_url"]})
+            self.journal.write(self.identity, "asked", task=ident, name=message["image_url"])
             self._await_chunks(task, time.monotonic() + REGISTRY_PATIENCE)
 
     def _stop(self, payload):
@@ -232,19 +237,41 @@ class Proplet:
     # ---- modules from the registry ----
 
     def _chunk(self, payload):
+        self.loop.after(STORE_AFTER, lambda: self._store_chunk(payload))
+
+    def _store_chunk(self, payload):
         try:
             chunk = json.loads(payload)
             name, index, total = chunk["app_name"], chunk["chunk_idx"], chunk["total_chunks"]
-            self.chunks.setdefault(name, {"total": total})[index] = chunk["data"]
+            data = chunk["data"]
         except (ValueError, KeyError, TypeError):
             self.journal.write(self.identity, "dropped", why="not a chunk")
+            return
+        if index == self.drops:
+            self.drops = None
+            self.journal.write(self.identity, "lost", name=name, index=index)
+            return
+        self._expire_assemblies()
+        assembly = self.assemblies.setdefault(name, {"total": total, "since": time.monotonic(), "parts": {}})
+        if assembly["total"] != total:
+            self.journal.write(self.identity, "dropped", why=f"{total} chunks, not {assembly['total']}")
+            return
+        assembly["parts"][index] = data
+        self.journal.write(self.identity, "chunk", name=name, index=index, total=total)
+
+    def _expire_assemblies(self):
+        """Whatever it has of them: five minutes after the first part."""
+        oldest = time.monotonic() - ASSEMBLY_SECONDS
+        for name in [name for name, assembly in self.assemblies.items() if assembly["since"] < oldest]:
+            del self.assemblies[name]
 
     def _await_chunks(self, task, deadline):
+        self._expire_assemblies()
         name = task.message["image_url"]
-        parts = self.chunks.get(name, {"total": -1})
-        if len(parts) - 1 == parts["total"]:
-            del self.chunks[name]
-            task.parts = [parts[index] for index in range(parts["total"])]
+        assembly = self.assemblies.get(name)
+        if assembly and len(assembly["parts"]) == assembly["total"]:
+            del self.assemblies[name]
+            task.parts = [assembly["parts"][index] for index in sorted(assembly["parts"])]
             self._compute(task)
         elif time.monotonic() > deadline:
             self._finish(task, "", "Timeout waiting for binary chunks")
@@ -388,6 +415,8 @@ class Proplet:
             held, self.held = self.held or [], None
             for task, results, error in held:
                 self._let_go(task, results, error)
+        elif verb == "drop":
+            self.drops = int(argument)
         elif verb == "reply":
             self.replies = [] if argument == "default" else [json.loads(argument)]
         else:

@@ -80,7 +80,7 @@ readonly LIBRARIES='
 #include.<sqlite3\.h>                  standalone/store/[a-z_]*\.[ch]
 #include.<mosquitto\.h>                common/net/mqtt[a-z_]*\.[ch]|bench/fleet/links\.c
 #include.<yaml\.h>                     common/json/yaml\.c
-#include.<openssl/                     common/base/(certificate|digest)\.c|common/net/mqtt_(connect|serve|tls)\.c|certs/.*
+#include.<openssl/                     common/base/(certificate|digest)\.c|common/net/mqtt_(connect|serve|tls)\.c|controller/registry/signature\.c|certs/.*
 #include.<vmafx\.pb-c\.h>              controller/vmafx/vmafx_getjob\.c
 #include.<check\.h>                    none
 cJSON_GetObjectItem                    common/json/.*

@@ -1,6 +1,5 @@
 #include "standalone/process/data_dir.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,21 +23,6 @@ int data_dir_read(struct arena *arena, const char *directory, const char *name, 
 {
     return file_read_text(arena, data_dir_path(arena, directory, name), DATA_DIR_MAX_FILE, NULL,
                           ret, err);
-}
-
-int data_dir_make(struct arena *arena, const char *path, struct error *err)
-{
-    char *part = arena_strdup(arena, path);
-
-    for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
-        if (slash)
-            *slash = '\0';
-        if (mkdir(part, 0700) < 0 && errno != EEXIST)
-            return error_set(err, ERROR_INVALID, "'%s': %s", part, strerrordesc_np(errno));
-        if (!slash)
-            return 0;
-        *slash = '/';
-    }
 }
 
 /* The authority and what is served with it. Kubeconfigs have the authority in them, so it is never replaced:

@@ -12,11 +12,13 @@
  *   ca/ca.crt, ca/ca.key    the authority
  *   tls/tls.crt, tls.key    what is served, renewed at a start when a third of its life is left
  *   admin.kubeconfig        for kubectl
+ *   modules                 pulled modules, with --module-registries
  */
 #define DATA_DIR_STORE "propeller.db"
 #define DATA_DIR_USERS "users"
 #define DATA_DIR_CA "ca"
 #define DATA_DIR_TLS "tls"
+#define DATA_DIR_MODULES "modules"
 #define DATA_DIR_ADMIN "admin.kubeconfig"
 
 /* Of the authorities and of the certificates that they sign: a board may be off for long, and has no administrator. */
@@ -33,8 +35,6 @@ const char *data_dir_path(struct arena *arena, const char *directory, const char
 /* ERROR_NOT_FOUND: there is no such file. One with a NUL is ERROR_INVALID: texts would end there. */
 int data_dir_read(struct arena *arena, const char *directory, const char *name, const char **ret,
                   struct error *err) MUST_CHECK;
-/* Makes it and its parents, for the owner alone. */
-int data_dir_make(struct arena *arena, const char *path, struct error *err) MUST_CHECK;
 
 /*
  * Authority and serving pair for these names.

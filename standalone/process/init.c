@@ -264,7 +264,7 @@ int init_run(struct arena *arena, const struct standalone_settings *settings, st
     struct error unread;
     const char *url;
 
-    int r = data_dir_make(arena, settings->data_dir, err);
+    int r = file_make_folder(settings->data_dir, err);
     if (r == 0)
         r = data_dir_check_modes(arena, settings->data_dir, err);
     if (r == 0)

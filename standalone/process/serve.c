@@ -128,8 +128,9 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
 }
 
 /* Options of the controller that stand before those of the command line. */
-static int parse_controller(struct arena *arena, int rest_len, char *const *rest,
-                            struct controller_settings *ret, struct error *err)
+static int parse_controller(struct arena *arena, const struct standalone_settings *settings,
+                            int rest_len, char *const *rest, struct controller_settings *ret,
+                            struct error *err)
 {
     static const char *const fixed[] = {
         "--leader-elect=false", /* the store has one process */
@@ -138,12 +139,14 @@ static int parse_controller(struct arena *arena, int rest_len, char *const *rest
         "--health-probe-bind-address=127.0.0.1:8081",
         "--page-bind-address=127.0.0.1:8082",
     };
-    char **all = arena_array(arena, char *, ARRAY_LEN(fixed) + (size_t)rest_len + 1);
+    char **all = arena_array(arena, char *, ARRAY_LEN(fixed) + (size_t)rest_len + 2);
     int len = 0;
 
     all[len++] = rest[0];
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         all[len++] = arena_strdup(arena, fixed[i]);
+    all[len++] = arena_printf(arena, "--module-cache-dir=%s",
+                              data_dir_path(arena, settings->data_dir, DATA_DIR_MODULES));
     for (int i = 1; i < rest_len; i++)
         all[len++] = rest[i];
 
@@ -236,10 +239,11 @@ static int run_alone(struct kv *kv, struct error *err)
     return r;
 }
 
-int serve_parse(int rest_len, char *const *rest, struct error *err)
+int serve_parse(const struct standalone_settings *settings, int rest_len, char *const *rest,
+                struct error *err)
 {
     process.arena = arena_create();
-    return parse_controller(process.arena, rest_len, rest, &process.settings, err);
+    return parse_controller(process.arena, settings, rest_len, rest, &process.settings, err);
 }
 
 int serve_run(struct arena *arena, const struct standalone_settings *settings, struct error *err)

@@ -85,6 +85,9 @@ priorityClassName: {{ . | quote }}
 {{- $_ := set $flags "coordinator-bind-address" ":8090" -}}
 {{- $_ := set $flags "coordinator-url" $url -}}
 {{- end -}}
+{{- if .Values.modules.enabled -}}
+{{- $_ := set $flags "module-cache-dir" "/var/cache/propeller/modules" -}}
+{{- end -}}
 {{- if .Values.vmafx.enabled -}}
 {{- if .Values.rbac.namespaces }}{{ fail "vmafx.enabled: has rights in all namespaces, and rbac.namespaces names some" }}{{ end -}}
 {{- $_ := set $flags "enable-vmafx" "true" -}}

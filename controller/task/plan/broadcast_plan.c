@@ -6,6 +6,7 @@
 #include "common/base/buf.h"
 #include "common/base/str.h"
 #include "controller/task/plan/owed_stops_plan.h"
+#include "controller/task/plan/task_bringing_plan.h"
 #include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_plan.h"
 #include "controller/task/plan/task_recovery_plan.h"
@@ -361,6 +362,22 @@ static void go_on(struct arena *arena, const struct task_observed *observed, str
         plan->status.reason = planned_targets(plan)[i].reason;
 }
 
+/* Starts that are held back are to be sent in a later turn. */
+static void settle_bringing(struct arena *arena, const struct task_observed *observed,
+                            struct task_plan *plan)
+{
+    const struct bringing *bringing = plan->bringing;
+
+    if (!bringing)
+        return;
+    if (bringing->step == BRING_CHOICE)
+        bringing_choose(observed, bringing, plan);
+    else if (bringing->step == BRING_WAIT)
+        bringing_wait(arena, observed, bringing, plan);
+    else
+        bringing_done(bringing, plan);
+}
+
 void broadcast_settle(struct arena *arena, const struct task_observed *observed,
                       struct task_plan *plan)
 {
@@ -391,6 +408,7 @@ void broadcast_settle(struct arena *arena, const struct task_observed *observed,
                   failures_text(arena, observed, plan, &tally));
     } else {
         go_on(arena, observed, plan);
+        settle_bringing(arena, observed, plan);
     }
 }
 

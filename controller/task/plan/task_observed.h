@@ -123,6 +123,26 @@ struct observed_workload {
     const cJSON *outdated;
 };
 
+/* The state of the module of a start that is due, if the controller brings it (owner.h). */
+enum bringing_step {
+    BRING_NOTHING, /* the device gets what the spec says */
+    BRING_CHOICE,  /* a manifest was chosen for a tag */
+    BRING_WAIT,
+    BRING_REFUSED,
+    BRING_READY,
+};
+struct bringing {
+    enum bringing_step step;
+    enum reason reason;  /* WAIT, REFUSED */
+    const char *message; /* likewise; without times */
+    int64_t since_ms;    /* WAIT: in this process (monotonic) */
+    int64_t limit_ms;    /* WAIT: the attempt fails this time after scheduledAt; 0: never */
+    int64_t retry_ms;    /* WAIT: it is asked again then; 0: it is woken */
+    struct task_module
+        *module;      /* CHOICE: its manifest; READY: all of it; NULL: it is of no registry */
+    const char *note; /* READY: of the Event of a pull that the Task waited for; NULL: none */
+};
+
 /* Of spec.schedule, if there is one. */
 struct observed_schedule {
     enum reason problem; /* why its times cannot be computed; REASON_NONE: they can */
@@ -183,6 +203,7 @@ struct task_observed {
      * was not stored (NULL: it was). See task_checkpoint_plan.h. */
     const struct observed_checkpoint *checkpoint;
     const char *checkpoint_failure;
+    struct task_module *brought; /* with the last start of this process; NULL: nothing, or none */
     bool has_coordinator;
     size_t max_result_bytes;
     int64_t stop_timeout_ms;
@@ -269,11 +290,13 @@ enum task_setback_kind {
     SETBACK_FAILED,     /* its start can never be sent, or its workload never be made: it fails */
     SETBACK_HELD_UP,    /* its Job or Deployment cannot be made for now */
     SETBACK_UNSTORABLE, /* the API server does not take the status, which has a payload */
+    SETBACK_HELD_BACK,  /* its start must not go out: see bringing_holds */
 };
 struct task_setback {
     enum task_setback_kind kind;
     enum reason reason;
     const char *message;
+    const struct bringing *bringing; /* of HELD_BACK, and of a start that is out; NULL: none */
 };
 
 struct task_plan {
@@ -283,6 +306,9 @@ struct task_plan {
     struct schedule_refusal refusal; /* AWAIT_CAPACITY: why no Proplet fits */
     struct target_action *targets;   /* TELL_TARGETS: one for each target; NULL otherwise */
     enum broadcast_end end;          /* TELL_TARGETS */
+    /* TELL_TARGETS: of the first start that is held back, else of one that is out. Set by the code that acts. NULL:
+     * neither. */
+    const struct bringing *bringing;
 
     struct task_status status; /* as it is to be stored */
     const struct run_end

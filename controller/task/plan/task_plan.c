@@ -9,6 +9,7 @@
 #include "controller/task/plan/owed_stops_plan.h"
 #include "controller/task/plan/plan_parts.h"
 #include "controller/task/plan/task_availability_plan.h"
+#include "controller/task/plan/task_bringing_plan.h"
 #include "controller/task/plan/task_checkpoint_plan.h"
 #include "controller/task/plan/task_order.h"
 #include "controller/task/plan/task_recovery_plan.h"
@@ -509,7 +510,8 @@ struct task_plan task_plan(struct arena *arena, const struct task_observed *obse
 
 /* The plan after an action that did not go as planned. */
 static void conclude(struct arena *arena, const struct task_observed *observed,
-                     const struct task_setback *setback, struct task_plan *ret)
+                     const struct task_plan *plan, const struct task_setback *setback,
+                     struct task_plan *ret)
 {
     switch (setback->kind) {
     case SETBACK_HELD_UP:
@@ -519,6 +521,11 @@ static void conclude(struct arena *arena, const struct task_observed *observed,
         task_heard(arena, observed, ret);
         task_fail(arena, observed, ret, REASON_RESULT_REFUSED,
                   "the API server does not take this result");
+        break;
+    case SETBACK_HELD_BACK:
+        if (observed->task.status.phase == TASK_RUNNING) /* its deadline goes on */
+            ret->requeue_after_ms = plan->requeue_after_ms;
+        task_plan_bringing(arena, observed, setback->bringing, ret);
         break;
     default:
         task_fail(arena, observed, ret, setback->reason, setback->message);
@@ -535,6 +542,8 @@ struct task_plan task_plan_conclude(struct arena *arena, const struct task_obser
         broadcast_omit_answers(&ret);
     else if (plan->action == TASK_TELL_TARGETS)
         broadcast_settle(arena, observed, &ret);
+    if (plan->action == TASK_START && setback->kind == SETBACK_NONE)
+        bringing_done(setback->bringing, &ret);
     if (plan->targets || setback->kind == SETBACK_NONE)
         return ret;
 
@@ -545,7 +554,7 @@ struct task_plan task_plan_conclude(struct arena *arena, const struct task_obser
     ret.verdicts = plan->verdicts;
     memcpy(ret.rejected, plan->rejected, sizeof(ret.rejected));
     ret.ack_up_to = plan->ack_up_to;
-    conclude(arena, observed, setback, &ret);
+    conclude(arena, observed, plan, setback, &ret);
     task_plan_checkpoint(arena, observed, &ret);
     return ret;
 }

@@ -35,6 +35,10 @@ static bool is_last_word(const struct task_spec *spec, enum reason reason)
     case REASON_CUT:
     case REASON_PROPLET_DELETED:
     case REASON_START_DEADLINE:
+    case REASON_REGISTRY_NOT_ALLOWED:
+    case REASON_MODULE_TOO_LARGE:
+    case REASON_MODULE_INVALID:
+    case REASON_MODULE_UNSIGNED:
         return true;
     case REASON_NOT_CONFIRMED: /* it may have run, and the policy may be not to repeat that */
         return task_lost_policy(spec) == LOST_FAIL;

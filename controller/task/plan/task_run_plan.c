@@ -11,6 +11,7 @@ void task_renew_counts(struct task_status *status)
     status->unconfirmed_attempts = (struct json_opt_int){ 0 };
     status->lost_attempt_count = (struct json_opt_int){ 0 };
     status->cut_after_seconds = (struct json_opt_int){ 0 };
+    status->module = NULL;
     status->prior_attempts = (struct json_opt_int){ true, status->attempt };
     status->run++;
 }

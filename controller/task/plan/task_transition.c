@@ -183,6 +183,8 @@ void task_run(struct arena *arena, const struct task_observed *observed, struct 
 {
     set_phase(plan, TASK_RUNNING);
     plan->status.started_at_us = start_us(observed);
+    if (observed->brought)
+        plan->status.module = observed->brought;
     if (!observed->attempt.cut_ms) /* it may say that the device got its stop */
         plan->status.reason = NULL;
     task_condition(arena, observed, plan, "Started", started, REASON_START_PUBLISHED,
@@ -197,6 +199,8 @@ void task_heard(struct arena *arena, const struct task_observed *observed, struc
         if (observed->attempt.published_ms)
             plan->earlier = &TASK_EVENT_STARTED;
     }
+    if (observed->brought)
+        plan->status.module = observed->brought;
     if (!condition_is(plan->status.conditions, "Started", CONDITION_TRUE))
         task_condition(arena, observed, plan, "Started", CONDITION_TRUE, REASON_RESULT_RECEIVED,
                        "");

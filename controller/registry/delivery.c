@@ -1,0 +1,792 @@
+#include "controller/registry/delivery.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "common/base/alloc.h"
+#include "common/base/arena.h"
+#include "common/base/cond.h"
+#include "common/base/log.h"
+#include "common/base/map.h"
+#include "common/base/str.h"
+#include "common/runtime/metrics.h"
+#include "common/runtime/thread.h"
+#include "controller/device/messages.h"
+#include "controller/device/payload.h"
+#include "controller/registry/delivery_plan.h"
+
+/* The broker or the disk does not do its part: looked at again then. */
+#define RETRY_MS 1000
+/* Floors move with the time, so that nothing waits for longer without a look. */
+#define LOOK_MS 5000
+/* Channels whose rate is remembered. */
+#define MAX_LANES ((size_t)2 * DELIVERY_MAX_LINES)
+
+/* An attempt on a channel whose start needs the module of a line. */
+struct waiting {
+    TAILQ_ENTRY(waiting) entry;
+    char *key;
+    char *client_id;
+    struct kube_name task;
+    int64_t attempt;
+    int64_t fresh_ms;
+    bool wanted;              /* its start waits */
+    int64_t pass_ms;          /* the first part that was sent meanwhile; 0: none */
+    int64_t started_ms;       /* its start went out; 0: not yet */
+    int64_t request_ms;       /* a request that is not judged yet; 0: none */
+    int64_t request_floor_ms; /* of one that is served now; 0: none */
+    int requests;             /* those that were served */
+};
+TAILQ_HEAD(waiting_list, waiting);
+
+/* One module on one channel. */
+struct line {
+    TAILQ_ENTRY(line) entry;
+    char channel[CHANNEL_KEY_LEN];
+    char *digest;
+    int64_t bytes;
+    size_t parts;
+    int64_t *sent_ms; /* see delivery_observed */
+    int64_t done_ms;  /* the last part was acknowledged */
+    int64_t used_ms;
+    struct map *starts; /* client id -> int64_t: the last start with this module */
+    struct waiting_list waiting;
+    size_t waiting_count;
+    size_t unjudged; /* requests */
+    bool is_busy;    /* a part of it is on its way */
+};
+TAILQ_HEAD(line_list, line);
+
+struct lane {
+    int64_t next_ms; /* the rate allows the next part then */
+    int64_t last_ms;
+};
+
+struct deliveries {
+    struct deliveries_host host;
+    pthread_t thread;
+    bool is_started;
+
+    pthread_mutex_t lock; /* leaf: guards what follows */
+    pthread_cond_t changed;
+    bool has_changed, stopping;
+    struct line_list lines;
+    size_t line_count;
+    struct map *lanes; /* channel -> struct lane */
+};
+
+static struct metric PARTS = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_module_chunks_sent_total",
+    .help = "Number of parts of modules that the broker acknowledged.",
+};
+static struct metric BYTES = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_module_chunk_bytes_sent_total",
+    .help = "Number of bytes of messages with parts of modules that the broker acknowledged.",
+};
+static struct metric REQUESTS = {
+    .type = METRIC_COUNTER,
+    .name = "propeller_module_requests_total",
+    .help = "Number of requests of devices for modules.",
+    .labels = { "result" },
+};
+
+static int64_t now_of(const struct deliveries *deliveries)
+{
+    return clock_monotonic_ms(deliveries->host.clock);
+}
+
+static void waiting_free(struct line *line, struct waiting *waiting)
+{
+    TAILQ_REMOVE(&line->waiting, waiting, entry);
+    line->waiting_count--;
+    free(waiting->key);
+    free(waiting->client_id);
+    free(waiting);
+}
+
+static void line_free(struct deliveries *deliveries, struct line *line)
+{
+    while (!TAILQ_EMPTY(&line->waiting))
+        waiting_free(line, TAILQ_FIRST(&line->waiting));
+    TAILQ_REMOVE(&deliveries->lines, line, entry);
+    deliveries->line_count--;
+    map_destroy(line->starts);
+    free(line->sent_ms);
+    free(line->digest);
+    free(line);
+}
+
+struct deliveries *deliveries_create(const struct deliveries_host *host)
+{
+    static const char *const RESULTS[] = { "served", "confirmed", "unknown", "malformed",
+                                           "limited" };
+    struct deliveries *deliveries = xcalloc(1, sizeof(*deliveries));
+
+    deliveries->host = *host;
+    deliveries->lanes = map_create(free);
+    TAILQ_INIT(&deliveries->lines);
+    pthread_mutex_init(&deliveries->lock, NULL);
+    cond_init(&deliveries->changed);
+    metric_add(&PARTS, 0, NULL);
+    metric_add(&BYTES, 0, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(RESULTS); i++)
+        metric_add(&REQUESTS, 0, RESULTS[i], NULL);
+    return deliveries;
+}
+
+void deliveries_destroy(struct deliveries *deliveries)
+{
+    if (!deliveries)
+        return;
+    while (!TAILQ_EMPTY(&deliveries->lines))
+        line_free(deliveries, TAILQ_FIRST(&deliveries->lines));
+    map_destroy(deliveries->lanes);
+    pthread_cond_destroy(&deliveries->changed);
+    pthread_mutex_destroy(&deliveries->lock);
+    free(deliveries);
+}
+
+/* Locked. */
+static void tell_thread(struct deliveries *deliveries)
+{
+    deliveries->has_changed = true;
+    pthread_cond_signal(&deliveries->changed);
+}
+
+/* --- what waits --- */
+
+/* Locked, like all below that take a line. */
+static struct line *find_line(struct deliveries *deliveries, const char *channel,
+                              const char *digest)
+{
+    struct line *line;
+
+    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
+        if (str_equal(line->digest, digest) && str_equal(line->channel, channel))
+            return line;
+    }
+    return NULL;
+}
+
+static bool is_idle(const struct line *line)
+{
+    return TAILQ_EMPTY(&line->waiting) && !line->is_busy;
+}
+
+/* false: something waits for each line. */
+static bool make_room(struct deliveries *deliveries)
+{
+    struct line *line, *oldest = NULL;
+
+    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
+        if (is_idle(line) && (!oldest || line->used_ms < oldest->used_ms))
+            oldest = line;
+    }
+    if (oldest)
+        line_free(deliveries, oldest);
+    return oldest;
+}
+
+static struct line *use_line(struct deliveries *deliveries, const struct delivery_wish *wish)
+{
+    struct line *line = find_line(deliveries, wish->channel, wish->digest);
+
+    if (line || (deliveries->line_count >= DELIVERY_MAX_LINES && !make_room(deliveries)))
+        return line;
+    line = xcalloc(1, sizeof(*line));
+    if (!str_copy(line->channel, sizeof(line->channel), wish->channel)) {
+        free(line);
+        return NULL;
+    }
+    line->digest = xstrdup(wish->digest);
+    line->bytes = wish->bytes;
+    line->parts = ((size_t)wish->bytes + PAYLOAD_PART_BYTES - 1) / PAYLOAD_PART_BYTES;
+    line->sent_ms = xcalloc(line->parts + 1, sizeof(*line->sent_ms));
+    line->starts = map_create(free);
+    TAILQ_INIT(&line->waiting);
+    TAILQ_INSERT_TAIL(&deliveries->lines, line, entry);
+    deliveries->line_count++;
+    return line;
+}
+
+static struct waiting *use_waiting(struct line *line, const struct delivery_wish *wish)
+{
+    struct waiting *waiting;
+
+    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        if (str_equal(waiting->key, wish->key) && waiting->attempt == wish->attempt &&
+            str_equal(waiting->client_id, wish->client_id))
+            return waiting;
+    }
+    if (line->waiting_count >= DELIVERY_MAX_WAITING)
+        return NULL;
+    waiting = xcalloc(1, sizeof(*waiting));
+    waiting->key = xstrdup(wish->key);
+    waiting->client_id = xstrdup(wish->client_id);
+    waiting->attempt = wish->attempt;
+    waiting->task = wish->task;
+    TAILQ_INSERT_TAIL(&line->waiting, waiting, entry);
+    line->waiting_count++;
+    return waiting;
+}
+
+static int64_t floor_of(const struct line *line, const struct waiting *waiting, int64_t now_ms)
+{
+    const int64_t *started_ms = map_get(line->starts, waiting->client_id);
+
+    return delivery_floor(started_ms ? *started_ms : 0, waiting->fresh_ms, now_ms);
+}
+
+/* The passes of others that wait for the same device start again. */
+static void note_start(struct line *line, struct waiting *started, int64_t now_ms)
+{
+    struct waiting *waiting;
+    int64_t *at_ms = map_get(line->starts, started->client_id);
+
+    if (!at_ms && map_len(line->starts) >= DELIVERY_MAX_WAITING) {
+        map_destroy(line->starts); /* each costs a request at most */
+        line->starts = map_create(free);
+    }
+    if (!at_ms) {
+        at_ms = xcalloc(1, sizeof(*at_ms));
+        map_set(line->starts, started->client_id, at_ms);
+    }
+    *at_ms = now_ms;
+    started->wanted = false;
+    started->started_ms = now_ms;
+    started->request_ms = 0;
+    started->request_floor_ms = 0;
+    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        if (str_equal(waiting->client_id, started->client_id))
+            waiting->pass_ms = 0;
+    }
+}
+
+static enum delivery_state want(struct line *line, const struct delivery_wish *wish, bool claims,
+                                int64_t now_ms, int64_t *ret_after_ms)
+{
+    struct waiting *waiting = use_waiting(line, wish);
+
+    if (!waiting)
+        return DELIVERY_NO_ROOM;
+    waiting->fresh_ms = wish->fresh_ms;
+    line->used_ms = now_ms;
+    if (delivery_is_too_slow(waiting->pass_ms, now_ms)) {
+        waiting_free(line, waiting);
+        return DELIVERY_TOO_SLOW;
+    }
+    waiting->wanted = true;
+
+    int64_t floor_ms = floor_of(line, waiting, now_ms);
+    if (floor_ms >= now_ms || !delivery_reached(line->sent_ms, line->parts, floor_ms))
+        return DELIVERY_WAITS;
+    *ret_after_ms = line->done_ms + DELIVERY_SETTLE_MS - now_ms;
+    if (*ret_after_ms > 0)
+        return DELIVERY_WAITS;
+    *ret_after_ms = 0;
+    if (claims)
+        note_start(line, waiting, now_ms);
+    return DELIVERY_REACHED;
+}
+
+enum delivery_state deliveries_want(struct deliveries *deliveries, const struct delivery_wish *wish,
+                                    bool claims, int64_t *ret_after_ms)
+{
+    enum delivery_state state = DELIVERY_NO_ROOM;
+
+    *ret_after_ms = 0;
+    pthread_mutex_lock(&deliveries->lock);
+    struct line *line = use_line(deliveries, wish);
+    if (line)
+        state = want(line, wish, claims, now_of(deliveries), ret_after_ms);
+    if (state == DELIVERY_WAITS)
+        tell_thread(deliveries);
+    pthread_mutex_unlock(&deliveries->lock);
+    return state;
+}
+
+static bool is_of(const char *key, const char *uid)
+{
+    size_t len = strlen(uid);
+
+    return strncmp(key, uid, len) == 0 && (!key[len] || key[len] == '/');
+}
+
+void deliveries_drop(struct deliveries *deliveries, const char *uid, bool ended)
+{
+    struct line *line;
+
+    pthread_mutex_lock(&deliveries->lock);
+    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
+        struct waiting *waiting = TAILQ_FIRST(&line->waiting), *next;
+
+        for (; waiting; waiting = next) {
+            next = TAILQ_NEXT(waiting, entry);
+            if (!is_of(waiting->key, uid))
+                continue;
+            waiting->wanted = false;
+            if (ended || !waiting->started_ms)
+                waiting_free(line, waiting);
+        }
+    }
+    pthread_mutex_unlock(&deliveries->lock);
+}
+
+/* --- requests of devices --- */
+
+/* Its start went out, and the device may still look. */
+static bool may_lack(const struct waiting *waiting, int64_t now_ms)
+{
+    return waiting->started_ms && !waiting->wanted &&
+           now_ms - waiting->started_ms < DELIVERY_LOOK_MS;
+}
+
+/* Returns why the request has no effect; NULL: it is judged later. */
+static const char *take_request(struct line *line, int64_t now_ms)
+{
+    const char *refusal = "unknown";
+    struct waiting *waiting;
+
+    if (!line)
+        return refusal;
+    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        if (!may_lack(waiting, now_ms))
+            continue;
+        if (waiting->requests >= DELIVERY_MAX_REQUESTS) {
+            refusal = refusal ? "limited" : NULL;
+            continue;
+        }
+        if (!waiting->request_ms && !waiting->request_floor_ms)
+            waiting->request_ms = now_ms;
+        refusal = NULL;
+    }
+    if (!refusal)
+        line->unjudged++;
+    return refusal;
+}
+
+void deliveries_request(struct deliveries *deliveries, const char *channel, const char *payload,
+                        size_t len)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *name, *refusal;
+    struct error err = { 0 };
+
+    if (message_module_parse(arena, payload, len, &name, &err) < 0) {
+        metric_add(&REQUESTS, 1, "malformed", NULL);
+        return;
+    }
+    pthread_mutex_lock(&deliveries->lock);
+    refusal = take_request(find_line(deliveries, channel, name), now_of(deliveries));
+    if (!refusal)
+        tell_thread(deliveries);
+    pthread_mutex_unlock(&deliveries->lock);
+    if (refusal)
+        metric_add(&REQUESTS, 1, refusal, NULL);
+}
+
+/* An attempt with a request that is due. */
+struct due {
+    const char *key;
+    int64_t attempt, request_ms;
+};
+
+static struct due *due_of(struct arena *arena, const struct line *line, int64_t now_ms,
+                          size_t *ret_len)
+{
+    struct due *due = arena_array(arena, struct due, line->waiting_count + 1);
+    const struct waiting *waiting;
+
+    *ret_len = 0;
+    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        if (waiting->request_ms && now_ms - waiting->request_ms >= DELIVERY_REQUEST_MS)
+            due[(*ret_len)++] = (struct due){ arena_strdup(arena, waiting->key), waiting->attempt,
+                                              waiting->request_ms };
+    }
+    return due;
+}
+
+/* true: it is to be served. */
+static bool judge(struct line *line, const struct due *due, bool unconfirmed)
+{
+    struct waiting *waiting;
+    bool served = false;
+
+    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        if (!str_equal(waiting->key, due->key) || waiting->attempt != due->attempt ||
+            waiting->request_ms != due->request_ms)
+            continue;
+        waiting->request_ms = 0;
+        if (!unconfirmed || waiting->requests >= DELIVERY_MAX_REQUESTS)
+            continue;
+        waiting->request_floor_ms = due->request_ms;
+        waiting->requests++;
+        served = true;
+    }
+    return served;
+}
+
+/* All requests of a line that are due are judged together, as they do not say of which device they are. */
+static void judge_line(struct deliveries *deliveries, struct arena *arena, struct line *line)
+{
+    size_t len;
+    bool served = false;
+
+    pthread_mutex_lock(&deliveries->lock);
+    struct due *due = due_of(arena, line, now_of(deliveries), &len);
+    pthread_mutex_unlock(&deliveries->lock);
+    if (!len)
+        return;
+    for (size_t i = 0; i < len; i++) {
+        bool unconfirmed =
+            deliveries->host.is_unconfirmed(deliveries->host.ctx, due[i].key, due[i].attempt);
+
+        pthread_mutex_lock(&deliveries->lock);
+        served = judge(line, &due[i], unconfirmed) || served;
+        pthread_mutex_unlock(&deliveries->lock);
+    }
+    pthread_mutex_lock(&deliveries->lock);
+    size_t requests = line->unjudged;
+    line->unjudged = 0;
+    pthread_mutex_unlock(&deliveries->lock);
+    metric_add(&REQUESTS, (double)requests, served ? "served" : "confirmed", NULL);
+}
+
+/* --- sending --- */
+
+struct choice {
+    struct line *line; /* NULL: nothing is to be sent now */
+    struct lane *lane;
+    size_t part;
+    int64_t wait_ms; /* look again then; INT64_MAX: nothing waits */
+};
+
+static void look_in(struct choice *choice, int64_t ms)
+{
+    if (ms < 1)
+        ms = 1;
+    if (ms < choice->wait_ms)
+        choice->wait_ms = ms;
+}
+
+/* The floors of those that wait; those that have waited too long are told. */
+static int64_t *floors_of(struct arena *arena, const struct line *line, int64_t now_ms,
+                          struct choice *choice, size_t *ret_len)
+{
+    int64_t *floors_ms = arena_array(arena, int64_t, 2 * line->waiting_count + 1);
+    const struct waiting *waiting;
+
+    *ret_len = 0;
+    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        int64_t floor_ms = floor_of(line, waiting, now_ms);
+
+        if (waiting->wanted)
+            floors_ms[(*ret_len)++] = floor_ms;
+        if (waiting->wanted)
+            look_in(choice, floor_ms >= now_ms ? floor_ms + 1 - now_ms : LOOK_MS);
+        if (waiting->request_floor_ms)
+            floors_ms[(*ret_len)++] = waiting->request_floor_ms;
+        if (waiting->request_ms)
+            look_in(choice, waiting->request_ms + DELIVERY_REQUEST_MS - now_ms);
+    }
+    return floors_ms;
+}
+
+static struct lane *lane_of(struct deliveries *deliveries, const char *channel)
+{
+    struct lane *lane = map_get(deliveries->lanes, channel);
+
+    if (!lane) {
+        lane = xcalloc(1, sizeof(*lane));
+        map_set(deliveries->lanes, channel, lane);
+    }
+    return lane;
+}
+
+static void consider(struct deliveries *deliveries, struct arena *arena, struct line *line,
+                     int64_t now_ms, struct choice *choice)
+{
+    struct delivery_observed observed = { .sent_ms = line->sent_ms,
+                                          .parts = line->parts,
+                                          .now_ms = now_ms };
+
+    observed.floors_ms = floors_of(arena, line, now_ms, choice, &observed.floor_count);
+    size_t part = delivery_next(&observed);
+    if (part == DELIVERY_NONE)
+        return;
+
+    struct lane *lane = lane_of(deliveries, line->channel);
+    if (lane->next_ms > now_ms) {
+        look_in(choice, lane->next_ms - now_ms);
+        return;
+    }
+    if (!choice->line || lane->last_ms < choice->lane->last_ms) {
+        choice->line = line;
+        choice->lane = lane;
+        choice->part = part;
+    }
+}
+
+/* Nothing of it counts for any device any more. */
+static bool is_forgotten(const struct line *line, int64_t now_ms)
+{
+    return is_idle(line) && now_ms - line->used_ms > DELIVERY_KEPT_MS &&
+           now_ms - line->done_ms > DELIVERY_KEPT_MS;
+}
+
+static void forget_old(struct deliveries *deliveries, int64_t now_ms)
+{
+    struct line *line = TAILQ_FIRST(&deliveries->lines), *next;
+
+    for (; line; line = next) {
+        struct waiting *waiting = TAILQ_FIRST(&line->waiting), *behind;
+
+        next = TAILQ_NEXT(line, entry);
+        for (; waiting; waiting = behind) {
+            behind = TAILQ_NEXT(waiting, entry);
+            if (!waiting->wanted && !waiting->pass_ms && !waiting->request_floor_ms &&
+                !may_lack(waiting, now_ms))
+                waiting_free(line, waiting);
+        }
+        if (is_forgotten(line, now_ms))
+            line_free(deliveries, line);
+    }
+    if (map_len(deliveries->lanes) > MAX_LANES) { /* the rate of a moment */
+        map_destroy(deliveries->lanes);
+        deliveries->lanes = map_create(free);
+    }
+}
+
+static struct choice choose(struct deliveries *deliveries, struct arena *arena)
+{
+    struct choice choice = { .wait_ms = INT64_MAX };
+    struct line *line;
+
+    pthread_mutex_lock(&deliveries->lock);
+    int64_t now_ms = now_of(deliveries);
+    deliveries->has_changed = false;
+    forget_old(deliveries, now_ms);
+    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
+        consider(deliveries, arena, line, now_ms, &choice);
+    }
+    if (choice.line) {
+        /* A turn of each line of the channel. */
+        TAILQ_REMOVE(&deliveries->lines, choice.line, entry);
+        TAILQ_INSERT_TAIL(&deliveries->lines, choice.line, entry);
+        choice.line->is_busy = true;
+    }
+    pthread_mutex_unlock(&deliveries->lock);
+    return choice;
+}
+
+static size_t part_len(const struct line *line, size_t part)
+{
+    size_t left = (size_t)line->bytes - part * PAYLOAD_PART_BYTES;
+
+    return left < PAYLOAD_PART_BYTES ? left : PAYLOAD_PART_BYTES;
+}
+
+/* digest, channel and size of a line never change, and a busy line stays. *ret_read: the failure is the broker's. */
+static int send_part(struct deliveries *deliveries, struct arena *arena, const struct line *line,
+                     size_t index, size_t *ret_len, bool *ret_read, struct error *err)
+{
+    struct module_part part = {
+        .name = line->digest, .index = index, .total = line->parts, .len = part_len(line, index)
+    };
+    void *bytes = arena_alloc(arena, part.len, 1);
+    int r = deliveries->host.read(deliveries->host.ctx, line->digest,
+                                  (int64_t)(index * PAYLOAD_PART_BYTES), bytes, part.len, err);
+
+    *ret_read = r == 0;
+    if (r < 0)
+        return r;
+    part.bytes = bytes;
+
+    const char *text = payload_part(arena, &part, ret_len);
+    return deliveries->host.publish(deliveries->host.ctx, line->channel, text, *ret_len, err);
+}
+
+/* The Tasks to wake when the lock is released. */
+struct woken {
+    struct kube_name *names;
+    size_t len;
+};
+
+static void note_sent(struct deliveries *deliveries, const struct choice *choice, int64_t began_ms,
+                      struct woken *woken)
+{
+    struct line *line = choice->line;
+    int64_t now_ms = now_of(deliveries);
+    int64_t before_ms = line->sent_ms[choice->part];
+    struct waiting *waiting;
+
+    line->sent_ms[choice->part] = began_ms;
+    line->done_ms = now_ms;
+    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        int64_t floor_ms = floor_of(line, waiting, now_ms);
+
+        if (waiting->wanted && !waiting->pass_ms)
+            waiting->pass_ms = began_ms;
+        if (waiting->wanted && before_ms <= floor_ms &&
+            delivery_reached(line->sent_ms, line->parts, floor_ms))
+            woken->names[woken->len++] = waiting->task;
+        if (waiting->request_floor_ms &&
+            delivery_reached(line->sent_ms, line->parts, waiting->request_floor_ms))
+            waiting->request_floor_ms = 0;
+        if (waiting->wanted && delivery_is_too_slow(waiting->pass_ms, now_ms)) {
+            waiting->wanted = false; /* its next turn says so */
+            woken->names[woken->len++] = waiting->task;
+        }
+    }
+}
+
+/* Floors stay. The parts that were sent may be too old when the pass goes on. */
+static void note_pause(struct deliveries *deliveries)
+{
+    struct line *line;
+    struct waiting *waiting;
+
+    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
+        for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+            waiting->pass_ms = 0;
+        }
+    }
+}
+
+/* Those that wait ask for the module again. */
+static void note_missing(struct line *line, struct woken *woken)
+{
+    struct waiting *waiting;
+
+    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        if (waiting->wanted)
+            woken->names[woken->len++] = waiting->task;
+        waiting->wanted = false;
+        waiting->pass_ms = 0;
+        waiting->request_floor_ms = 0;
+    }
+}
+
+static struct woken conclude(struct deliveries *deliveries, struct arena *arena,
+                             const struct choice *choice, int64_t began_ms, int r, bool was_read)
+{
+    struct woken woken = { .names = NULL };
+
+    pthread_mutex_lock(&deliveries->lock);
+    woken.names = arena_array(arena, struct kube_name, 2 * choice->line->waiting_count + 1);
+    choice->line->is_busy = false;
+    choice->lane->last_ms = now_of(deliveries);
+    if (r == 0) {
+        choice->lane->next_ms = delivery_rate_ms(began_ms, part_len(choice->line, choice->part),
+                                                 deliveries->host.bytes_per_s);
+        note_sent(deliveries, choice, began_ms, &woken);
+    } else if (was_read) {
+        note_pause(deliveries);
+    } else if (r == -ERROR_NOT_FOUND) {
+        note_missing(choice->line, &woken);
+    }
+    pthread_mutex_unlock(&deliveries->lock);
+    return woken;
+}
+
+static int64_t deliver(struct deliveries *deliveries, struct arena *arena,
+                       const struct choice *choice)
+{
+    int64_t began_ms = now_of(deliveries);
+    struct error err = { 0 };
+    size_t len = 0;
+    bool was_read;
+    int r = send_part(deliveries, arena, choice->line, choice->part, &len, &was_read, &err);
+    struct woken woken = conclude(deliveries, arena, choice, began_ms, r, was_read);
+
+    for (size_t i = 0; i < woken.len; i++)
+        deliveries->host.wake(deliveries->host.ctx, &woken.names[i],
+                              r == 0 ? DELIVERY_SETTLE_MS : 0);
+    if (r == 0) {
+        metric_add(&PARTS, 1, NULL);
+        metric_add(&BYTES, (double)len, NULL);
+        return 0;
+    }
+    log_debug("part of a module not sent, trying again", "error", ERROR_TEXT(&err), NULL);
+    return RETRY_MS;
+}
+
+int64_t deliveries_step(struct deliveries *deliveries)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    struct line *line;
+
+    /* Lines are removed by this thread, or while they are idle. */
+    pthread_mutex_lock(&deliveries->lock);
+    size_t count = 0;
+    struct line **lines = arena_array(arena, struct line *, deliveries->line_count + 1);
+    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
+        if (line->unjudged) {
+            line->is_busy = true;
+            lines[count++] = line;
+        }
+    }
+    pthread_mutex_unlock(&deliveries->lock);
+    for (size_t i = 0; i < count; i++)
+        judge_line(deliveries, arena, lines[i]);
+    pthread_mutex_lock(&deliveries->lock);
+    for (size_t i = 0; i < count; i++)
+        lines[i]->is_busy = false;
+    pthread_mutex_unlock(&deliveries->lock);
+
+    struct choice choice = choose(deliveries, arena);
+    if (!choice.line)
+        return choice.wait_ms;
+    return deliver(deliveries, arena, &choice);
+}
+
+/* --- thread --- */
+
+static bool pause_for(struct deliveries *deliveries, int64_t ms)
+{
+    struct timespec deadline = cond_deadline(ms < LOOK_MS ? (uint32_t)ms : LOOK_MS);
+
+    pthread_mutex_lock(&deliveries->lock);
+    while (!deliveries->stopping && !deliveries->has_changed && ms > 0) {
+        if (ms == INT64_MAX)
+            pthread_cond_wait(&deliveries->changed, &deliveries->lock);
+        else if (!cond_wait_until(&deliveries->changed, &deliveries->lock, &deadline))
+            break;
+    }
+    bool ret = !deliveries->stopping;
+    pthread_mutex_unlock(&deliveries->lock);
+    return ret;
+}
+
+static void *run(void *ctx)
+{
+    struct deliveries *deliveries = ctx;
+
+    while (pause_for(deliveries, deliveries_step(deliveries)))
+        continue;
+    return NULL;
+}
+
+int deliveries_start(struct deliveries *deliveries, struct error *err)
+{
+    int r = thread_start(&deliveries->thread, "delivery", run, deliveries, err);
+
+    deliveries->is_started = r == 0;
+    return r;
+}
+
+void deliveries_stop(struct deliveries *deliveries)
+{
+    if (!deliveries->is_started)
+        return;
+    pthread_mutex_lock(&deliveries->lock);
+    deliveries->stopping = true;
+    tell_thread(deliveries);
+    pthread_mutex_unlock(&deliveries->lock);
+    thread_join(deliveries->thread);
+    deliveries->is_started = false;
+}

@@ -1,0 +1,802 @@
+/* The service of modules: what Tasks are answered, what is asked for at registries, and who may have what. */
+#include "controller/registry/modules.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/cond.h"
+#include "common/base/digest.h"
+#include "common/tests/arena_fixture.h"
+#include "common/tests/fake_clock.h"
+#include "common/tests/parsed.h"
+#include "common/tests/suite.h"
+#include "common/tests/temp_dir.h"
+#include "controller/tests/fake_registry.h"
+#include "controller/tests/signer.h"
+
+#define MODULE_BYTES 5000
+#define CACHE_BYTES 12000
+#define MAX_BYTES 6000
+#define PATIENCE_MS 20000
+#define TAG "r.example/acme/add:1"
+#define LOGIN "user:password"
+
+static struct fake_registry *registry, *other;
+static struct fake_clock clock_of_test;
+static struct wasm_modules *modules;
+static struct wasm_modules_settings settings;
+static const char *entries[2];
+static struct wasm_module_answer answer;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static unsigned wakes, secret_reads;
+static enum error_code secret_error; /* of reads from now on */
+static const char *secret_login;     /* NULL: the Secret does not exist */
+
+static void wake(void *ctx UNUSED, const struct kube_name *task UNUSED)
+{
+    pthread_mutex_lock(&lock);
+    wakes++;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static int read_secret(void *ctx UNUSED, struct arena *target, const struct kube_name *name,
+                       const cJSON **ret, struct error *err)
+{
+    cJSON *secret = json_object(target);
+    const char *config, *login;
+    enum error_code code;
+
+    pthread_mutex_lock(&lock);
+    secret_reads++;
+    login = secret_login;
+    code = secret_error;
+    pthread_mutex_unlock(&lock);
+    if (code)
+        return error_set(err, code, "no");
+    if (!login || strcmp(name->ns, "private") != 0)
+        return error_set(err, ERROR_NOT_FOUND, "no Secret '%s'", name->name);
+    config =
+        arena_printf(target, "{\"auths\":{\"%s\":{\"auth\":\"%s\"}}}", fake_registry_host(registry),
+                     base64_encode(target, login, strlen(login)));
+    json_set_string(secret, "type", "kubernetes.io/dockerconfigjson");
+    json_set_string(json_set_object(secret, "data"), ".dockerconfigjson",
+                    base64_encode(target, config, strlen(config)));
+    *ret = secret;
+    return 0;
+}
+
+static void set_secret(enum error_code code, const char *login)
+{
+    pthread_mutex_lock(&lock);
+    secret_error = code;
+    secret_login = login;
+    pthread_mutex_unlock(&lock);
+}
+
+static void start_service(void)
+{
+    const struct wasm_modules_host host = { .clock = &clock_of_test.clock,
+                                            .read_secret = read_secret,
+                                            .wake = wake };
+    struct error err = { 0 };
+
+    ck_assert_msg(wasm_modules_create(&settings, &host, &modules, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(wasm_modules_start(modules, &err), 0);
+}
+
+static void restart_service(void)
+{
+    wasm_modules_stop(modules);
+    wasm_modules_destroy(modules);
+    start_service();
+}
+
+static void set_up(void)
+{
+    arena_set_up();
+    json_init();
+    (void)signal(SIGPIPE, SIG_IGN);
+    cond_init(&changed);
+    fake_clock_init(&clock_of_test);
+    registry = fake_registry_start();
+    other = fake_registry_start();
+    entries[0] = arena_printf(arena, "r.example=http://%s", fake_registry_host(registry));
+    entries[1] = arena_printf(arena, "other.example=http://%s", fake_registry_host(other));
+    settings = (struct wasm_modules_settings){
+        .registries = { entries, 2 },
+        .cache_dir = arena_printf(arena, "%s/modules", temp_dir(arena)),
+        .cache_bytes = CACHE_BYTES,
+        .max_bytes = MAX_BYTES,
+    };
+    start_service();
+}
+
+static void tear_down(void)
+{
+    wasm_modules_stop(modules);
+    wasm_modules_destroy(modules);
+    fake_registry_stop(registry);
+    fake_registry_stop(other);
+    arena_tear_down();
+}
+
+TEST_GROUP("wasm modules", set_up, tear_down);
+
+/* A module of its own for each number. */
+static const char *module_of(int number)
+{
+    char *bytes = arena_alloc(arena, MODULE_BYTES, 1);
+
+    memcpy(bytes, "\0asm\1\0\0", 8);
+    bytes[MODULE_BYTES - 1] = (char)number;
+    return bytes;
+}
+
+static const char *digest_of(int number)
+{
+    char hex[SHA256_HEX_LEN];
+
+    return arena_printf(arena, "sha256:%s", sha256_hex(module_of(number), MODULE_BYTES, hex));
+}
+
+static const char *push(struct fake_registry *to, const char *tag, int number)
+{
+    return fake_registry_push(to, tag, module_of(number), MODULE_BYTES);
+}
+
+static const char *by_digest(const char *digest)
+{
+    return arena_printf(arena, "r.example/acme/add@%s", digest);
+}
+
+static void want_of(const char *ns, const char *uid, const char *reference, const char *manifest,
+                    bool with_secret)
+{
+    static const char *names[] = { "pull" };
+    struct wasm_module_wish wish = {
+        .uid = uid, .reference = reference, .manifest = manifest, .secrets = { names, with_secret }
+    };
+
+    ck_assert(kube_name_set(&wish.task, ns, uid));
+    wasm_modules_want(modules, arena, &wish, &answer);
+}
+
+/* Asks again at each wake until the state is no PENDING, or its reason is this one. */
+static void await_of(const char *ns, const char *uid, const char *reference, const char *manifest,
+                     bool with_secret, enum reason reason)
+{
+    struct timespec deadline = cond_deadline(PATIENCE_MS);
+    unsigned seen;
+
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        seen = wakes;
+        pthread_mutex_unlock(&lock);
+        want_of(ns, uid, reference, manifest, with_secret);
+        if (answer.state != WASM_MODULE_PENDING || answer.reason == reason)
+            return;
+        pthread_mutex_lock(&lock);
+        while (seen == wakes)
+            ck_assert_msg(cond_wait_until(&changed, &lock, &deadline), "'%s': %s", uid,
+                          answer.message);
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+static void await(const char *uid, const char *reference, const char *manifest)
+{
+    await_of("public", uid, reference, manifest, false, REASON_NONE);
+}
+
+static void expect_ready(const char *manifest, int number)
+{
+    char bytes[MODULE_BYTES];
+    struct error err = { 0 };
+
+    ck_assert_msg(answer.state == WASM_MODULE_READY, "%s", answer.message);
+    ck_assert_str_eq(answer.manifest, manifest);
+    ck_assert_str_eq(answer.digest, digest_of(number));
+    ck_assert_int_eq(answer.bytes, MODULE_BYTES);
+    ck_assert_int_eq(wasm_modules_read(modules, answer.digest, 0, bytes, MODULE_BYTES, &err), 0);
+    ck_assert_mem_eq(bytes, module_of(number), MODULE_BYTES);
+}
+
+static void expect_failed(enum reason reason, bool is_final, const char *message)
+{
+    ck_assert_int_eq(answer.state, WASM_MODULE_FAILED);
+    ck_assert_str_eq(reason_text(answer.reason), reason_text(reason));
+    ck_assert_int_eq(answer.is_final, is_final);
+    ck_assert_msg(strstr(answer.message, message) != NULL, "%s", answer.message);
+    ck_assert_ptr_null(strstr(answer.message, "password"));
+}
+
+/* --- references ------------------------------------------------------------------------------- */
+
+TEST(tag_is_resolved_then_its_module_is_pulled_once)
+{
+    const char *manifest = push(registry, "1", 1);
+
+    await("a", TAG, NULL);
+    ck_assert_int_eq(answer.state, WASM_MODULE_RESOLVED);
+    ck_assert_str_eq(answer.manifest, manifest);
+    await("a", TAG, manifest);
+    expect_ready(manifest, 1);
+    ck_assert(answer.was_pulled);
+    ck_assert_str_eq(answer.repository, "r.example/acme/add");
+    want_of("public", "a", TAG, manifest, false);
+    expect_ready(manifest, 1);
+    ck_assert_uint_eq(fake_registry_counts(registry).all, 3);
+
+    want_of("public", "b", TAG, manifest, false); /* at once */
+    expect_ready(manifest, 1);
+    ck_assert(!answer.was_pulled);
+    ck_assert_uint_eq(fake_registry_counts(registry).all, 3);
+}
+
+TEST(two_hundred_tasks_of_one_tag_cause_one_resolve_and_one_blob_request)
+{
+    const char *manifest = push(registry, "1", 1);
+
+    for (int i = 0; i < 200; i++)
+        want_of("public", arena_printf(arena, "t%d", i), TAG, NULL, false);
+    for (int i = 0; i < 200; i++) {
+        await(arena_printf(arena, "t%d", i), TAG, NULL);
+        ck_assert_str_eq(answer.manifest, manifest);
+    }
+    for (int i = 0; i < 200; i++)
+        want_of("public", arena_printf(arena, "t%d", i), TAG, manifest, false);
+    for (int i = 0; i < 200; i++) {
+        await(arena_printf(arena, "t%d", i), TAG, manifest);
+        expect_ready(manifest, 1);
+    }
+    ck_assert_uint_eq(fake_registry_counts(registry).heads, 1);
+    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 1);
+}
+
+TEST(tag_that_moves_is_resolved_again_after_ten_seconds)
+{
+    const char *first = push(registry, "1", 1), *second;
+
+    await("a", TAG, NULL);
+    second = push(registry, "1", 2);
+    await("b", TAG, NULL);
+    ck_assert_str_eq(answer.manifest, first);
+    fake_clock_advance(&clock_of_test, 10000);
+    await("c", TAG, NULL);
+    ck_assert_str_eq(answer.manifest, second);
+    await("a", TAG, first); /* what was chosen stays */
+    expect_ready(first, 1);
+}
+
+TEST(module_of_the_process_before_needs_no_registry)
+{
+    const char *manifest = arena_strdup(arena, push(registry, "1", 1));
+
+    await("a", by_digest(manifest), NULL);
+    restart_service();
+    fake_registry_stop(registry);
+    registry = NULL;
+    await("a", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+    ck_assert(!answer.was_pulled);
+}
+
+TEST(registry_that_is_not_listed_is_not_asked)
+{
+    want_of("public", "a", "evil.example/acme/add:1", NULL, false);
+    expect_failed(REASON_REGISTRY_NOT_ALLOWED, true,
+                  "'evil.example/acme/add' is not listed in --module-registries");
+    want_of("public", "a", "add:1", NULL, false);
+    expect_failed(REASON_MODULE_INVALID, true, "spec.imageUrl must name its registry");
+}
+
+TEST(failure_lasts_until_the_task_is_released)
+{
+    await("a", TAG, NULL);
+    expect_failed(REASON_MODULE_NOT_FOUND, false,
+                  "with the tag or digest 1 is not in the registry");
+    push(registry, "1", 1);
+    want_of("public", "a", TAG, NULL, false);
+    expect_failed(REASON_MODULE_NOT_FOUND, false, "");
+    wasm_modules_release(modules, "a");
+    await("a", TAG, NULL);
+    ck_assert_int_eq(answer.state, WASM_MODULE_RESOLVED);
+}
+
+TEST(module_that_is_too_large_fails_for_good)
+{
+    char *bytes = arena_alloc(arena, MAX_BYTES + 1, 1);
+    const char *manifest;
+
+    memcpy(bytes, "\0asm", 4);
+    manifest = fake_registry_push(registry, "1", bytes, MAX_BYTES + 1);
+    await("a", by_digest(manifest), NULL);
+    expect_failed(REASON_MODULE_TOO_LARGE, true, "has 6001 bytes, --module-max-bytes allows 6000");
+    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 0);
+}
+
+TEST(invalid_module_is_asked_for_once_more)
+{
+    const char *manifest = fake_registry_push(registry, "1", "no module", 9);
+
+    await("a", by_digest(manifest), NULL);
+    expect_failed(REASON_MODULE_INVALID, true, "is not WebAssembly");
+    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 2);
+}
+
+static const struct {
+    int bytes;
+    const char *message;
+} LIES[] = {
+    { 10, "sends more than the 10 bytes that its manifest states" },
+    { MODULE_BYTES - 1, "sends more than the 4999 bytes that its manifest states" },
+    { MODULE_BYTES + 1, "sends 5000 of the 5001 bytes that its manifest states" },
+};
+
+TEST_EACH(manifest_that_states_another_size_is_invalid, LIES)
+{
+    const char *layer, *text;
+
+    push(registry, NULL, 1);
+    layer = digest_of(1);
+    text =
+        arena_printf(arena,
+                     "{\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\",\"layers\":[{"
+                     "\"mediaType\":\"application/wasm\",\"digest\":\"%s\",\"size\":%d}]}",
+                     layer, LIES[_i].bytes);
+    await("a", by_digest(fake_registry_push_document(registry, NULL, text, strlen(text))), NULL);
+    expect_failed(REASON_MODULE_INVALID, true, LIES[_i].message);
+}
+
+/* --- registries that fail --------------------------------------------------------------------- */
+
+TEST(registry_that_is_away_is_asked_again_after_five_seconds)
+{
+    const char *manifest = push(registry, "1", 1);
+
+    fake_registry_behave(registry, &(struct registry_manner){
+                                       .fail_from = 1, .fail_count = 1, .fault = REGISTRY_IS_ILL });
+    await_of("public", "a", by_digest(manifest), NULL, false, REASON_REGISTRY_UNAVAILABLE);
+    ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
+    ck_assert_ptr_nonnull(strstr(answer.message, "answers with status 503"));
+    fake_clock_advance(&clock_of_test, 4999);
+    await("c", arena_printf(arena, "other.example/acme/add@%s", push(other, "1", 2)), NULL);
+    want_of("public", "b", by_digest(manifest), NULL, false);
+    ck_assert_int_eq(answer.reason, REASON_REGISTRY_UNAVAILABLE); /* waits together */
+    ck_assert_uint_eq(fake_registry_counts(registry).all, 1);
+    fake_clock_advance(&clock_of_test, 1);
+    await_of("public", "a", by_digest(manifest), NULL, false, REASON_NONE);
+    expect_ready(manifest, 1);
+    await("b", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 1);
+}
+
+TEST(silent_registry_delays_no_other_and_no_stop)
+{
+    const char *slow = push(registry, "1", 1), *next = push(registry, "2", 3);
+    const char *manifest = push(other, "1", 2);
+
+    fake_registry_behave(registry, &(struct registry_manner){ .is_silent = true });
+    want_of("public", "a", by_digest(slow), NULL, false);
+    want_of("public", "b", by_digest(next), NULL, false);
+    fake_registry_await_blobs(registry, 1);
+    await("c", arena_printf(arena, "other.example/acme/add@%s", manifest), NULL);
+    expect_ready(manifest, 2);
+    want_of("public", "a", by_digest(slow), NULL, false);
+    ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
+
+    struct timespec begin, end;
+
+    ck_assert_int_eq(clock_gettime(CLOCK_MONOTONIC, &begin), 0);
+    wasm_modules_stop(modules);
+    ck_assert_int_eq(clock_gettime(CLOCK_MONOTONIC, &end), 0);
+    ck_assert_int_lt(end.tv_sec - begin.tv_sec, 10); /* time-outs are 30 s */
+    want_of("public", "a", by_digest(slow), NULL, false);
+    ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
+}
+
+TEST(pull_that_no_task_wants_ends_after_ten_seconds)
+{
+    const char *slow = push(registry, "1", 1), *manifest = push(registry, "2", 2);
+
+    fake_registry_behave(registry, &(struct registry_manner){ .is_silent = true });
+    want_of("public", "a", by_digest(slow), NULL, false);
+    fake_registry_await_blobs(registry, 1);
+    fake_registry_behave(registry, &(struct registry_manner){ 0 });
+    wasm_modules_release(modules, "a");
+    want_of("public", "b", by_digest(manifest), NULL, false); /* behind it */
+    fake_clock_advance(&clock_of_test, 10000);
+    await("b", by_digest(manifest), NULL);
+    expect_ready(manifest, 2);
+}
+
+/* --- the folder ------------------------------------------------------------------------------- */
+
+TEST(folder_that_is_full_of_modules_in_use_lets_the_next_wait_for_a_release)
+{
+    const char *manifests[3];
+
+    for (int i = 0; i < 3; i++)
+        manifests[i] = push(registry, NULL, i);
+    for (int i = 0; i < 2; i++) {
+        await(arena_printf(arena, "t%d", i), by_digest(manifests[i]), NULL);
+        expect_ready(manifests[i], i);
+    }
+    await_of("public", "t2", by_digest(manifests[2]), NULL, false, REASON_CACHE_FULL);
+    ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
+    wasm_modules_release(modules, "t0");
+    await_of("public", "t2", by_digest(manifests[2]), NULL, false, REASON_NONE);
+    expect_ready(manifests[2], 2);
+    want_of("public", "t1", by_digest(manifests[1]), NULL, false);
+    expect_ready(manifests[1], 1);
+    await_of("public", "t0", by_digest(manifests[0]), NULL, false, REASON_CACHE_FULL);
+}
+
+TEST(module_that_was_damaged_is_pulled_again)
+{
+    const char *manifest = push(registry, "1", 1), *path;
+    struct error err;
+    char byte;
+
+    await("a", by_digest(manifest), NULL);
+    path = arena_printf(arena, "%s/sha256", settings.cache_dir);
+    temp_file(arena, path, digest_of(1) + strlen("sha256:"), "x");
+    ck_assert_int_eq(wasm_modules_read(modules, answer.digest, 0, &byte, 1, &err),
+                     -ERROR_NOT_FOUND);
+    await("a", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 2);
+}
+
+TEST(file_of_a_task_is_kept_until_it_is_released)
+{
+    ck_assert(!wasm_modules_has(modules, arena, "a", &answer));
+    wasm_modules_put(modules, arena, "a", module_of(1), MODULE_BYTES, &answer);
+    ck_assert_int_eq(answer.state, WASM_MODULE_READY);
+    ck_assert_str_eq(answer.digest, digest_of(1));
+    ck_assert_ptr_null(answer.repository);
+    ck_assert(wasm_modules_has(modules, arena, "a", &answer));
+    ck_assert_str_eq(answer.digest, digest_of(1));
+    wasm_modules_put(modules, arena, "b", module_of(2), MODULE_BYTES, &answer);
+    wasm_modules_put(modules, arena, "c", module_of(3), MODULE_BYTES, &answer);
+    ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
+    ck_assert_int_eq(answer.reason, REASON_CACHE_FULL);
+    wasm_modules_release(modules, "a");
+    ck_assert(!wasm_modules_has(modules, arena, "a", &answer));
+    wasm_modules_put(modules, arena, "c", module_of(3), MODULE_BYTES, &answer);
+    ck_assert_int_eq(answer.state, WASM_MODULE_READY);
+    wasm_modules_put(modules, arena, "d", arena_alloc(arena, MAX_BYTES + 1, 1), MAX_BYTES + 1,
+                     &answer);
+    expect_failed(REASON_MODULE_TOO_LARGE, true, "--module-max-bytes allows 6000");
+}
+
+/* --- who may have what ------------------------------------------------------------------------ */
+
+static void await_private(const char *uid, const char *reference)
+{
+    await_of("private", uid, reference, NULL, true, REASON_NONE);
+}
+
+TEST_TIMES(private_module_goes_to_tasks_with_credentials_alone, 2)
+{
+    const char *manifest = push(registry, "1", 1), *reference = by_digest(manifest);
+    unsigned all;
+
+    fake_registry_behave(registry, &(struct registry_manner){ .basic = LOGIN, .by_token = _i });
+    set_secret(0, LOGIN);
+    await("a", reference, NULL);
+    expect_failed(REASON_MODULE_FORBIDDEN, false, "is refused with status 401 without credentials");
+    await_private("b", reference);
+    expect_ready(manifest, 1);
+
+    /* in the cache it is as private */
+    await("c", reference, NULL);
+    expect_failed(REASON_MODULE_FORBIDDEN, false, "is refused with status 401 without credentials");
+
+    /* credentials that have read it need no request */
+    all = fake_registry_counts(registry).all;
+    await_private("d", reference);
+    expect_ready(manifest, 1);
+    ck_assert_uint_eq(fake_registry_counts(registry).all, all);
+    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 1);
+
+    /* after a day they are asked for again, and not the blob */
+    fake_clock_advance(&clock_of_test, 24 * 3600 * 1000);
+    await_private("e", reference);
+    expect_ready(manifest, 1);
+    ck_assert_uint_gt(fake_registry_counts(registry).all, all);
+    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 1);
+
+    /* without the Secret, once its memory has passed, nothing is given */
+    set_secret(0, NULL);
+    fake_clock_advance(&clock_of_test, 60000);
+    await_private("f", reference);
+    expect_failed(REASON_PULL_SECRET_MISSING, false,
+                  "Secret 'pull' of spec.imagePullSecrets does not exist");
+}
+
+TEST(credentials_of_one_registry_reach_no_other)
+{
+    const char *manifest = push(other, "1", 1);
+
+    fake_registry_behave(other, &(struct registry_manner){ .basic = LOGIN });
+    set_secret(0, LOGIN);
+    await_private("a", arena_printf(arena, "other.example/acme/add@%s", manifest));
+    expect_failed(REASON_MODULE_FORBIDDEN, false, "without credentials");
+    ck_assert_str_eq(fake_registry_authorization(other), "");
+}
+
+TEST(new_process_knows_of_no_reader)
+{
+    const char *manifest = push(registry, "1", 1), *reference = by_digest(manifest);
+
+    fake_registry_behave(registry, &(struct registry_manner){ .basic = LOGIN });
+    set_secret(0, LOGIN);
+    await_private("a", reference);
+    expect_ready(manifest, 1);
+    restart_service();
+    await("b", reference, NULL);
+    expect_failed(REASON_MODULE_FORBIDDEN, false, "");
+    set_secret(0, "user:other");
+    await_private("c", reference);
+    expect_failed(REASON_MODULE_FORBIDDEN, false, "to all credentials");
+}
+
+TEST(secret_is_read_once_a_minute)
+{
+    const char *first = push(registry, NULL, 1), *second = push(registry, NULL, 2);
+
+    fake_registry_behave(registry, &(struct registry_manner){ .basic = LOGIN });
+    set_secret(0, LOGIN);
+    await_private("a", by_digest(first));
+    await_private("b", by_digest(second));
+    ck_assert_uint_eq(secret_reads, 1);
+    fake_clock_advance(&clock_of_test, 60000);
+    await_private("c", by_digest(second));
+    expect_ready(second, 2);
+    ck_assert_uint_eq(secret_reads, 2);
+}
+
+TEST(secret_without_rights_names_what_to_apply)
+{
+    set_secret(ERROR_FORBIDDEN, NULL);
+    await_private("a", TAG);
+    expect_failed(REASON_PULL_SECRET_MISSING, false, "apply rbac/module-pull-secrets");
+    set_secret(ERROR_TIMEOUT, NULL);
+    await_of("private", "b", TAG, NULL, true, REASON_REGISTRY_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(answer.message, "Secret 'pull' cannot be read"));
+    ck_assert_uint_eq(fake_registry_counts(registry).all, 0);
+}
+
+TEST(credentials_of_the_operator_serve_all)
+{
+    const char *manifest = push(registry, "1", 1);
+
+    settings.docker_config = temp_file(
+        arena, temp_dir(arena), "config.json",
+        arena_printf(arena,
+                     "{\"auths\":{\"%s\":{\"username\":\"user\",\"password\":\"password\"}}}",
+                     fake_registry_host(registry)));
+    restart_service();
+    fake_registry_behave(registry, &(struct registry_manner){ .basic = LOGIN });
+    await("a", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+}
+
+TEST(flags_that_cannot_be_used_are_named)
+{
+    struct wasm_modules_settings wrong = settings;
+    struct error err = { 0 };
+    char why[ERROR_MESSAGE_LEN] = "";
+
+    ck_assert_int_eq(wasm_modules_ready(modules, why, sizeof(why)), 1);
+    ck_assert_int_eq(wasm_modules_check(&wrong, &err), -ERROR_INVALID); /* in use */
+    wrong.cache_dir = arena_printf(arena, "%s/new", temp_dir(arena));
+    ck_assert_int_eq(wasm_modules_check(&wrong, &err), 0);
+    wrong.public_keys = "/does/not/exist";
+    ck_assert_int_eq(wasm_modules_check(&wrong, &err), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "--module-public-keys '/does/not/exist'"));
+    wrong.registries = (struct str_list){ (const char *[]){ "x" }, 1 };
+    ck_assert_int_eq(wasm_modules_check(&wrong, &err), -ERROR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "--module-registries"));
+}
+
+/* --- signatures ------------------------------------------------------------------------------- */
+
+#define SIMPLE_TYPE "application/vnd.dev.cosign.simplesigning.v1+json"
+#define BUNDLE_TYPE "application/vnd.dev.sigstore.bundle.v0.3+json"
+#define OCI "application/vnd.oci.image.manifest.v1+json"
+
+static struct signer *good, *stranger;
+static const char *keys_dir;
+
+static void write_keys(struct signer *signer)
+{
+    settings.public_keys = temp_file(arena, keys_dir, "keys.pem", signer_public_pem(signer, arena));
+}
+
+static void set_up_signed(void)
+{
+    set_up();
+    good = signer_create("P-256");
+    stranger = signer_create("P-256");
+    keys_dir = temp_dir(arena);
+    write_keys(good);
+    restart_service();
+}
+
+static void tear_down_signed(void)
+{
+    signer_destroy(good);
+    signer_destroy(stranger);
+    tear_down();
+}
+
+TEST_GROUP("signed modules", set_up_signed, tear_down_signed);
+
+static const char *push_text(const char *tag, const char *text)
+{
+    return fake_registry_push_document(registry, tag, text, strlen(text));
+}
+
+static const char *tag_of(const char *digest, const char *suffix)
+{
+    return arena_printf(arena, "sha256-%s%s", digest + strlen("sha256:"), suffix);
+}
+
+/* cosign before 3: a manifest at a tag. The layer before it counts for nothing. */
+static void sign_by_tag(struct signer *signer, const char *of, const char *says)
+{
+    const char *text = simple_signing(arena, says);
+    const char *layer = push_text(NULL, text);
+
+    push_text(tag_of(of, ".sig"),
+              arena_printf(arena,
+                           "{\"mediaType\":\"" OCI
+                           "\",\"layers\":[{\"mediaType\":\"x/y\"},{\"mediaType\":\"" SIMPLE_TYPE
+                           "\",\"digest\":\"%s\",\"size\":%zu,\"annotations\":{"
+                           "\"dev.cosignproject.cosign/signature\":\"%s\"}}]}",
+                           layer, strlen(text), signer_sign(signer, arena, text)));
+}
+
+/* cosign from 3 on: a manifest that an index names. The entry before it counts for nothing. */
+static void sign_by_bundle(struct signer *signer, const char *of, const char *says,
+                           const char *predicate, bool names_type)
+{
+    const char *bundle = signature_bundle(signer, arena, says, predicate);
+    const char *layer = push_text(NULL, bundle);
+    const char *document = push_text(
+        NULL,
+        arena_printf(arena,
+                     "{\"mediaType\":\"" OCI "\",\"artifactType\":\"" BUNDLE_TYPE "\",\"layers\":[{"
+                     "\"mediaType\":\"" BUNDLE_TYPE "\",\"digest\":\"%s\",\"size\":%zu}]}",
+                     layer, strlen(bundle)));
+
+    push_text(tag_of(of, ""),
+              arena_printf(
+                  arena,
+                  "{\"manifests\":[{\"artifactType\":\"x/y\",\"digest\":\"%s\",\"size\":1},"
+                  "{%s\"digest\":\"%s\",\"size\":1}]}",
+                  document, names_type ? "\"artifactType\":\"" BUNDLE_TYPE "\"," : "", document));
+}
+
+static void expect_unsigned(const char *uid, const char *manifest)
+{
+    await(uid, by_digest(manifest), NULL);
+    expect_failed(REASON_MODULE_UNSIGNED, true,
+                  "has no signature by a key of --module-public-keys");
+}
+
+TEST(module_without_a_signature_does_not_run)
+{
+    const char *manifest = push(registry, "1", 1);
+
+    await("a", by_digest(manifest), NULL);
+    expect_failed(REASON_MODULE_UNSIGNED, true,
+                  "has no signature by a key of --module-public-keys");
+    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 0);
+    wasm_modules_put(modules, arena, "b", module_of(1), MODULE_BYTES, &answer);
+    expect_failed(REASON_MODULE_UNSIGNED, true, "imageUrl by a registry is needed");
+}
+
+TEST(signature_at_the_tag_counts)
+{
+    const char *manifest = push(registry, "1", 1);
+
+    sign_by_tag(good, manifest, manifest);
+    await("a", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+}
+
+TEST_TIMES(bundle_counts_with_and_without_the_api_of_referrers, 4)
+{
+    const char *manifest = push(registry, "1", 1);
+
+    fake_registry_behave(registry, &(struct registry_manner){ .has_referrers = _i & 1 });
+    sign_by_bundle(good, manifest, manifest, NULL, _i & 2);
+    await("a", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+}
+
+TEST(signature_of_the_index_counts_for_its_module)
+{
+    const char *manifest = push(registry, NULL, 1);
+    const char *index = push_text(
+        "1", arena_printf(
+                 arena,
+                 "{\"mediaType\":\"application/vnd.oci.image.index.v1+json\",\"manifests\":[{"
+                 "\"digest\":\"%s\",\"size\":1,\"platform\":{\"os\":\"wasip1\",\"architecture\":"
+                 "\"wasm\"}}]}",
+                 manifest));
+
+    expect_unsigned("a", index);
+    wasm_modules_release(modules, "a");
+    sign_by_tag(good, index, index);
+    await("a", by_digest(index), NULL);
+    expect_ready(index, 1);
+    sign_by_bundle(good, manifest, manifest, NULL, true);
+    await("b", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+}
+
+TEST(signatures_by_others_of_others_and_attestations_do_not_count)
+{
+    const char *manifest = push(registry, "1", 1), *signed_one = push(registry, "2", 2);
+
+    sign_by_tag(stranger, manifest, manifest);
+    expect_unsigned("a", manifest);
+    sign_by_tag(good, manifest, signed_one); /* copied from another digest */
+    expect_unsigned("b", manifest);
+    sign_by_bundle(stranger, manifest, manifest, NULL, true);
+    expect_unsigned("c", manifest);
+    sign_by_bundle(good, manifest, signed_one, NULL, true);
+    expect_unsigned("d", manifest);
+    sign_by_bundle(good, manifest, manifest, "https://slsa.dev/provenance/v1", true);
+    expect_unsigned("e", manifest);
+    sign_by_bundle(good, manifest, manifest, NULL, true);
+    await("f", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+}
+
+TEST(module_is_verified_again_after_its_key_is_removed)
+{
+    const char *manifest = push(registry, "1", 1);
+
+    sign_by_tag(good, manifest, manifest);
+    await("a", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+    write_keys(stranger);
+    await("a", by_digest(manifest), NULL);
+    expect_failed(REASON_MODULE_UNSIGNED, true, "");
+    restart_service();
+    expect_unsigned("b", manifest);
+    sign_by_bundle(stranger, manifest, manifest, NULL, true);
+    await("c", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 6); /* five signatures, one module */
+}
+
+TEST(keys_that_cannot_be_read_stop_all_and_are_told)
+{
+    const char *manifest = push(registry, "1", 1);
+    char why[ERROR_MESSAGE_LEN] = "";
+
+    sign_by_tag(good, manifest, manifest);
+    await("a", by_digest(manifest), NULL);
+    temp_file(arena, keys_dir, "keys.pem", "no keys");
+    ck_assert_int_eq(wasm_modules_ready(modules, why, sizeof(why)), 0);
+    ck_assert_ptr_nonnull(strstr(why, "--module-public-keys '"));
+    want_of("public", "a", by_digest(manifest), NULL, false);
+    ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
+    ck_assert_ptr_nonnull(strstr(answer.message, "holds no public key"));
+    write_keys(good);
+    ck_assert_int_eq(wasm_modules_ready(modules, why, sizeof(why)), 1);
+    await("a", by_digest(manifest), NULL);
+    expect_ready(manifest, 1);
+}
