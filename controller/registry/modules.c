@@ -671,12 +671,25 @@ static bool is_unwanted(void *ctx)
     return is_end;
 }
 
+/* A run leaves manifests and credentials in its arena, and its result may be kept for hours. */
+static void copy_result(struct arena *arena, const struct fetch_result *from,
+                        struct fetch_result *ret)
+{
+    *ret = *from;
+    ret->message = arena_strdup(arena, from->message);
+    ret->manifest = arena_strdup(arena, from->manifest);
+    ret->digest = arena_strdup(arena, from->digest);
+    ret->signed_by = arena_strdup(arena, from->signed_by);
+}
+
 /* Without the lock. */
 static void run(struct wasm_modules *modules, struct job *job, struct arena *arena,
                 struct fetch_result *ret)
 {
+    CLEANUP(arena_destroyp) struct arena *of_run = arena_create();
     CLEANUP(public_keys_unrefp) struct public_keys *keys = NULL;
     struct fetch_means means = modules->means;
+    struct fetch_result result;
     struct error err = { 0 };
 
     if (key_file_read(modules->keys, &keys, &err) < 0) {
@@ -687,7 +700,8 @@ static void run(struct wasm_modules *modules, struct job *job, struct arena *are
     }
     means.pull.ctx = job;
     means.pull.is_canceled = is_unwanted;
-    fetch_run(&means, arena, &job->order, keys, ret);
+    fetch_run(&means, of_run, &job->order, keys, &result);
+    copy_result(arena, &result, ret);
 }
 
 /* A registry has one pull at a time, so that one that is slow leaves the other thread to others. */

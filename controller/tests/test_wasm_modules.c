@@ -1,6 +1,7 @@
 /* The service of modules: what Tasks are answered, what is asked for at registries, and who may have what. */
 #include "controller/registry/modules.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #define PATIENCE_MS 20000
 #define TAG "r.example/acme/add:1"
 #define LOGIN "user:password"
+#define LARGE_MANIFEST ((size_t)3 << 20)
 
 static struct fake_registry *registry, *other;
 static struct fake_clock clock_of_test;
@@ -354,6 +356,38 @@ TEST_EACH(manifest_that_states_another_size_is_invalid, LIES)
 }
 
 /* --- registries that fail --------------------------------------------------------------------- */
+
+static size_t heap_bytes(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+/* Many jobs may wait for a registry that sends large manifests and then fails. */
+TEST(job_that_is_tried_again_keeps_no_manifest)
+{
+    char *text = arena_alloc(arena, LARGE_MANIFEST + 1, 1);
+    const char *manifest = arena_printf(
+        arena,
+        "{\"schemaVersion\":2,\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\","
+        "\"layers\":[{\"mediaType\":\"application/wasm\",\"digest\":\"%s\",\"size\":%d}]}",
+        digest_of(1), MODULE_BYTES);
+
+    push(registry, "1", 1);
+    memset(text, ' ', LARGE_MANIFEST);
+    memcpy(text, manifest, strlen(manifest));
+    const char *digest = fake_registry_push_document(registry, NULL, text, LARGE_MANIFEST);
+    fake_registry_behave(
+        registry,
+        &(struct registry_manner){ .fail_from = 2, .fail_count = 100, .fault = REGISTRY_IS_ILL });
+
+    size_t before = heap_bytes();
+    await_of("public", "a", by_digest(digest), NULL, false, REASON_REGISTRY_UNAVAILABLE);
+    ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
+    ck_assert_uint_eq(fake_registry_counts(registry).manifests, 1);
+    ck_assert_uint_le(heap_bytes(), before + LARGE_MANIFEST / 4);
+}
 
 TEST(registry_that_is_away_is_asked_again_after_five_seconds)
 {
