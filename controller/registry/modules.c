@@ -14,6 +14,7 @@
 
 #define PULLERS 2
 #define MAX_JOBS 256      /* that are not done; further Tasks wait for a place */
+#define MAX_JOBS_EACH 128 /* of one registry, so that one that is away leaves places to others */
 #define RESOLVED_MS 10000 /* an answer serves all who ask for the tag */
 #define UNWANTED_MS 10000 /* a pull that no Task wants goes on for so long */
 #define RETRY_MS 5000     /* doubled after each failure */
@@ -59,10 +60,11 @@ struct job {
 /* The wish of one Task. */
 struct want {
     struct kube_name task;
-    char key[SHA256_HEX_LEN]; /* digest of the key of the job; "": none yet */
-    struct job *job;          /* NULL: it waits for a place, or is a file */
-    char *file;               /* digest of the bytes of spec.file, pinned; NULL: none */
-    int64_t bytes;            /* likewise */
+    char key[SHA256_HEX_LEN];               /* digest of the key of the job; "": none yet */
+    struct job *job;                        /* NULL: it waits for a place, or is a file */
+    const struct module_registry *registry; /* NULL: it is a file */
+    char *file;    /* digest of the bytes of spec.file, pinned; NULL: none */
+    int64_t bytes; /* likewise */
 };
 
 struct wasm_modules {
@@ -259,6 +261,55 @@ static void enqueue(struct wasm_modules *modules, struct job *job)
     pthread_cond_broadcast(&modules->changed);
 }
 
+/* Writes the places that are left to each registry, in the order of the flag; at most `left` to all. */
+static size_t *count_places(const struct wasm_modules *modules, struct arena *arena, size_t *left)
+{
+    const struct module_registries *registries = &modules->means.registries;
+    size_t *places = arena_array(arena, size_t, registries->len);
+
+    *left = MAX_JOBS - modules->queue_len;
+    for (size_t i = 0; i < registries->len; i++)
+        places[i] = MAX_JOBS_EACH;
+    for (const struct job *job = modules->queue; job; job = job->next)
+        places[job->registry - registries->items]--;
+    return places;
+}
+
+static bool has_place(const struct wasm_modules *modules, const struct module_registry *registry)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    size_t left;
+    const size_t *places = count_places(modules, arena, &left);
+
+    return left && places[registry - modules->means.registries.items];
+}
+
+/* The Tasks that have this job, and one for each free place. job may be NULL. */
+static struct kube_name *tasks_to_wake(const struct wasm_modules *modules, const struct job *job,
+                                       struct arena *arena, size_t *ret_len)
+{
+    struct kube_name *tasks = arena_array(arena, struct kube_name, map_len(modules->wants));
+    size_t left, *places = count_places(modules, arena, &left);
+    const char *uid;
+    void *value;
+
+    *ret_len = 0;
+    for (size_t i = 0; map_next(modules->wants, &i, &uid, &value);) {
+        const struct want *want = value;
+        size_t *place =
+            want->registry ? &places[want->registry - modules->means.registries.items] : NULL;
+        bool has_place = place && !want->job && left && *place;
+
+        if (has_place) {
+            left--;
+            --*place;
+        }
+        if (has_place || (job && want->job == job))
+            tasks[(*ret_len)++] = want->task;
+    }
+    return tasks;
+}
+
 /* --- answers ---------------------------------------------------------------------------------- */
 
 static void say(struct wasm_module_answer *ret, enum wasm_module_state state, enum reason reason,
@@ -383,7 +434,7 @@ static struct job *create_job(struct wasm_modules *modules, const struct wanted 
 /* With the lock. The want of a Task, which holds nothing if it is new or was for something else; *ret_unused as
  * take_unused. */
 static struct want *get_want(struct wasm_modules *modules, const struct wasm_module_wish *wish,
-                             const char *key, struct job **ret_unused)
+                             const struct wanted *wanted, struct job **ret_unused)
 {
     struct want *want = map_get(modules->wants, wish->uid);
     char hex[SHA256_HEX_LEN];
@@ -393,7 +444,8 @@ static struct want *get_want(struct wasm_modules *modules, const struct wasm_mod
         map_set(modules->wants, wish->uid, want);
     }
     want->task = wish->task;
-    (void)sha256_hex(key, strlen(key), hex);
+    want->registry = wanted->registry;
+    (void)sha256_hex(wanted->key, strlen(wanted->key), hex);
     if (!str_equal(want->key, hex)) {
         *ret_unused = leave(modules, want);
         (void)str_copy(want->key, sizeof(want->key), hex);
@@ -403,7 +455,7 @@ static struct want *get_want(struct wasm_modules *modules, const struct wasm_mod
 
 /* Answers by the job that this Task has. false: it has none. */
 static bool answer_by_want(struct wasm_modules *modules, struct arena *arena,
-                           const struct wasm_module_wish *wish, const char *key,
+                           const struct wasm_module_wish *wish, const struct wanted *wanted,
                            struct wasm_module_answer *ret)
 {
     struct job *unused = NULL;
@@ -411,7 +463,7 @@ static bool answer_by_want(struct wasm_modules *modules, struct arena *arena,
     bool is_answered;
 
     pthread_mutex_lock(&modules->lock);
-    want = get_want(modules, wish, key, &unused);
+    want = get_want(modules, wish, wanted, &unused);
     is_answered = want->job || modules->is_stopping;
     if (want->job)
         answer_by_job(want->job, arena, ret);
@@ -451,7 +503,7 @@ static void start_job(struct wasm_modules *modules, struct arena *arena,
 
     pthread_mutex_lock(&modules->lock);
     unused = take_expired(modules);
-    want = get_want(modules, wish, wanted->key, &left);
+    want = get_want(modules, wish, wanted, &left);
     if (left) { /* another wish of this Task was earlier */
         left->next = unused;
         unused = left;
@@ -464,7 +516,7 @@ static void start_job(struct wasm_modules *modules, struct arena *arena,
             join(want, shared);
     } else if (is_over(created)) {
         join(want, created);
-    } else if (modules->queue_len < MAX_JOBS) {
+    } else if (has_place(modules, wanted->registry)) {
         join(want, created);
         enqueue(modules, created);
     } else {
@@ -509,7 +561,7 @@ void wasm_modules_want(struct wasm_modules *modules, struct arena *arena,
         say(ret, WASM_MODULE_PENDING, REASON_PULLING_MODULE, arena_strdup(arena, err.message));
         return;
     }
-    if (answer_by_want(modules, arena, wish, wanted.key, ret) &&
+    if (answer_by_want(modules, arena, wish, &wanted, ret) &&
         (ret->state != WASM_MODULE_READY || is_usable(modules, wish->uid, ret->digest, keys)))
         return;
     forget_job(modules, wish->uid);
@@ -607,6 +659,14 @@ void wasm_modules_put(struct wasm_modules *modules, struct arena *arena, const c
     pthread_mutex_unlock(&modules->lock);
 }
 
+/* Without the lock. */
+static void wake_tasks(const struct wasm_modules *modules, const struct kube_name *tasks,
+                       size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        modules->host.wake(modules->host.ctx, &tasks[i]);
+}
+
 /* --- release ---------------------------------------------------------------------------------- */
 
 /* Lets jobs that lack room try at once if there is room for the smallest. */
@@ -632,16 +692,22 @@ static void use_room(struct wasm_modules *modules)
 
 void wasm_modules_release(struct wasm_modules *modules, const char *uid)
 {
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const struct kube_name *tasks = NULL;
     struct job *unused = NULL;
     struct want *want;
+    size_t len = 0;
 
     pthread_mutex_lock(&modules->lock);
     want = map_take(modules->wants, uid);
     if (want)
         unused = leave(modules, want);
+    if (unused && !is_over(unused)) /* its place is free */
+        tasks = tasks_to_wake(modules, NULL, arena, &len);
     pthread_mutex_unlock(&modules->lock);
     if (!want)
         return;
+    wake_tasks(modules, tasks, len);
     dispose(modules, unused);
     if (want->file)
         module_cache_unpin(modules->means.pull.cache, want->file);
@@ -770,27 +836,6 @@ static struct job *settle(struct wasm_modules *modules, struct job *job,
     return take_unused(modules, job);
 }
 
-/* With the lock: the Tasks that have this job, and one for each free place. */
-static struct kube_name *tasks_to_wake(struct wasm_modules *modules, const struct job *job,
-                                       struct arena *arena, size_t *ret_len)
-{
-    struct kube_name *tasks = arena_array(arena, struct kube_name, map_len(modules->wants));
-    size_t places = MAX_JOBS - modules->queue_len;
-    const char *uid;
-    void *value;
-
-    *ret_len = 0;
-    for (size_t i = 0; map_next(modules->wants, &i, &uid, &value);) {
-        const struct want *want = value;
-        bool has_place = places && !want->job && !want->file;
-
-        places -= has_place;
-        if (want->job == job || has_place)
-            tasks[(*ret_len)++] = want->task;
-    }
-    return tasks;
-}
-
 /* With the lock, which is given up for the run. */
 static void work_on(struct wasm_modules *modules, struct job *job)
 {
@@ -812,8 +857,7 @@ static void work_on(struct wasm_modules *modules, struct job *job)
     pthread_cond_broadcast(&modules->changed); /* its registry is free */
     pthread_mutex_unlock(&modules->lock);
     dispose(modules, unused);
-    for (size_t i = 0; i < len; i++)
-        modules->host.wake(modules->host.ctx, &tasks[i]);
+    wake_tasks(modules, tasks, len);
     pthread_mutex_lock(&modules->lock);
 }
 

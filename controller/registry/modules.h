@@ -38,7 +38,7 @@ struct wasm_modules_settings {
     const char *ca_file;        /* --module-ca-file; NULL: the system's authorities */
 };
 
-/* The world of the service. All three are called on its own threads. */
+/* The world of the service. read_secret is called on its own threads, wake on any. */
 struct wasm_modules_host {
     void *ctx;
     const struct clock *clock;

@@ -435,6 +435,46 @@ TEST(silent_registry_delays_no_other_and_no_stop)
     ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
 }
 
+TEST(registry_that_is_away_leaves_places_to_others)
+{
+    const char *manifest = push(other, "1", 2);
+
+    fake_registry_behave(
+        registry,
+        &(struct registry_manner){ .fail_from = 1, .fail_count = 1000, .fault = REGISTRY_IS_ILL });
+    for (int i = 0; i < 300; i++)
+        want_of("public", arena_printf(arena, "t%d", i),
+                arena_printf(arena, "r.example/acme/add:%d", i), NULL, false);
+    await("c", arena_printf(arena, "other.example/acme/add@%s", manifest), NULL);
+    expect_ready(manifest, 2);
+}
+
+TEST(place_of_a_task_that_is_released_goes_to_the_next)
+{
+    const char *slow = push(registry, "slow", 1);
+    unsigned before, after;
+
+    fake_registry_behave(registry, &(struct registry_manner){ .is_silent = true });
+    want_of("public", "slow", by_digest(slow), NULL, false);
+    fake_registry_await_blobs(registry, 1); /* all others wait behind it */
+    for (int i = 0; i < 300; i++)
+        want_of("public", arena_printf(arena, "t%d", i),
+                arena_printf(arena, "r.example/acme/add:%d", i), NULL, false);
+    pthread_mutex_lock(&lock);
+    before = wakes;
+    pthread_mutex_unlock(&lock);
+    wasm_modules_release(modules, "t0");
+    pthread_mutex_lock(&lock);
+    after = wakes;
+    pthread_mutex_unlock(&lock);
+    ck_assert_uint_eq(after, before + 1);
+    wasm_modules_release(modules, "t299"); /* has no place */
+    pthread_mutex_lock(&lock);
+    after = wakes;
+    pthread_mutex_unlock(&lock);
+    ck_assert_uint_eq(after, before + 1);
+}
+
 TEST(pull_that_no_task_wants_ends_after_ten_seconds)
 {
     const char *slow = push(registry, "1", 1), *manifest = push(registry, "2", 2);
