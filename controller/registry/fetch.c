@@ -183,8 +183,8 @@ static void make_target(const struct fetch_means *means, struct arena *arena,
     }
 }
 
-static void take_outcome(const struct pull *pull, int r, const struct error *err,
-                         struct arena *arena, struct fetch_result *ret)
+static void take_outcome(const struct fetch_means *means, const struct pull *pull, int r,
+                         const struct error *err, struct arena *arena, struct fetch_result *ret)
 {
     if (r == -ERROR_CANCELED) {
         ret->outcome = FETCH_CANCELED;
@@ -195,6 +195,7 @@ static void take_outcome(const struct pull *pull, int r, const struct error *err
         ret->reason = REASON_CACHE_FULL;
         ret->message = arena_strdup(arena, err->message);
         ret->bytes = pull->module.bytes;
+        ret->is_disk_full = module_cache_has_room(means->pull.cache, ret->bytes);
         return;
     }
     ret->outcome = pull->outcome == PULL_DONE    ? FETCH_DONE
@@ -223,7 +224,7 @@ static void run_pull(const struct fetch_means *means, struct arena *arena,
             break;
         is_again = true;
     }
-    take_outcome(pull, r, &err, arena, ret);
+    take_outcome(means, pull, r, &err, arena, ret);
 }
 
 static void count_pull(const struct fetch_result *result)

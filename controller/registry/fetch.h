@@ -41,6 +41,7 @@ struct fetch_result {
     int64_t bytes;
     const char *signed_by;
     bool was_pulled;
+    bool is_disk_full; /* FETCH_NO_ROOM: the limit of the folder has room, the disk refuses */
 };
 
 /* Blocks. keys may be NULL. */

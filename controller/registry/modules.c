@@ -50,8 +50,8 @@ struct job {
     enum job_state state;
     int64_t next_ms;
     unsigned failures, wants;
-    int64_t unwanted_ms; /* since when wants is 0 */
-    bool lacks_room;
+    int64_t unwanted_ms;        /* since when wants is 0 */
+    bool lacks_room;            /* tried again when a Task is released */
     struct fetch_result result; /* the last one; texts are in result_arena */
     struct arena *result_arena;
     int64_t done_ms;
@@ -802,8 +802,8 @@ static void plan_retry(struct job *job, int64_t now_ms)
     uint32_t delay_ms = NO_ROOM_MS;
 
     job->state = JOB_QUEUED;
-    job->lacks_room = job->result.outcome == FETCH_NO_ROOM;
-    if (!job->lacks_room) {
+    job->lacks_room = job->result.outcome == FETCH_NO_ROOM && !job->result.is_disk_full;
+    if (job->result.outcome != FETCH_NO_ROOM) {
         int64_t asked_ms = (int64_t)job->result.retry_after_s * 1000;
 
         delay_ms = backoff_ms(RETRY_MS, RETRY_MAX_MS, ++job->failures);

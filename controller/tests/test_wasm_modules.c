@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/base/cond.h"
 #include "common/base/digest.h"
@@ -510,6 +511,21 @@ TEST(folder_that_is_full_of_modules_in_use_lets_the_next_wait_for_a_release)
     want_of("public", "t1", by_digest(manifests[1]), NULL, false);
     expect_ready(manifests[1], 1);
     await_of("public", "t0", by_digest(manifests[0]), NULL, false, REASON_CACHE_FULL);
+}
+
+TEST(disk_that_refuses_is_not_tried_again_at_each_release)
+{
+    const char *manifests[3];
+
+    for (int i = 0; i < 3; i++)
+        manifests[i] = push(registry, NULL, i);
+    await("t0", by_digest(manifests[0]), NULL);
+    ck_assert_int_eq(rmdir(arena_printf(arena, "%s/tmp", settings.cache_dir)), 0);
+    await_of("public", "t1", by_digest(manifests[1]), NULL, false, REASON_CACHE_FULL);
+    ck_assert_uint_eq(fake_registry_counts(registry).manifests, 2);
+    wasm_modules_release(modules, "t0");
+    await_of("public", "t2", by_digest(manifests[2]), NULL, false, REASON_CACHE_FULL);
+    ck_assert_uint_eq(fake_registry_counts(registry).manifests, 3); /* none for t1 */
 }
 
 TEST(module_that_was_damaged_is_pulled_again)
