@@ -29,7 +29,7 @@ enum source {
 struct entry {
     int64_t attempt; /* what follows but is_wanted is of this one */
     enum source source;
-    bool in_parts;
+    size_t rest_bytes;  /* of its start without the module; 0: not known yet */
     bool is_wanted;     /* the modules know that the Task needs its module */
     int64_t since_ms;   /* its start is held back since then; 0: it is not */
     int64_t started_ms; /* the last start in parts */
@@ -155,7 +155,7 @@ static bool has_microcontroller(const struct due *due)
 }
 
 /* Returns the bytes of the start without the module; 0: they are not known, or it cannot be made. */
-static size_t rest_of_start(const struct due *due)
+static size_t rest_of_start(struct due *due)
 {
     static const char NAMED[] = "\"image_url\":\"-\"", GIVEN[] = "\"file\":\"\"";
     struct task_spec spec;
@@ -164,7 +164,7 @@ static size_t rest_of_start(const struct due *due)
     size_t len = 0;
 
     if (!due->request)
-        return 0;
+        return due->entry.rest_bytes;
     spec = *due->request->task;
     spec.file = NULL;
     spec.image_url = "-";
@@ -172,21 +172,26 @@ static size_t rest_of_start(const struct due *due)
     request.task = &spec;
     if (payload_start(due->rc->arena, &request, &text, &len, NULL) < 0)
         return 0;
-    return len - strlen(NAMED) + strlen(GIVEN);
+    due->entry.rest_bytes = len - strlen(NAMED) + strlen(GIVEN);
+    return due->entry.rest_bytes;
 }
 
-/* Base64 needs no escapes in JSON. */
-static bool needs_parts(const struct due *due, size_t base64_len)
+static size_t base64_len(size_t len)
+{
+    return (len + 2) / 3 * 4;
+}
+
+/* Base64 needs no escapes in JSON. Targets of a broadcast may be on channels that differ in it. */
+static bool needs_parts(struct due *due, size_t module_len)
 {
     size_t proplets = store_find(due->gate->options.proplets, due->rc->arena, INDEX_CHANNEL,
                                  due->attempt->proplet.channel)
                           .len;
-    size_t len = base64_len + rest_of_start(due);
+    size_t len = module_len + rest_of_start(due);
 
     if (due->attempt->proplet.dialect == DIALECT_EMBEDDED)
         return false;
-    return due->entry.in_parts || len > PAYLOAD_STANDARD_MAX ||
-           len * (proplets ? proplets : 1) > PAYLOAD_STANDARD_MAX;
+    return len > PAYLOAD_STANDARD_MAX || len * (proplets ? proplets : 1) > PAYLOAD_STANDARD_MAX;
 }
 
 static void give(struct due *due, const char *file, const char *image_url, const char *reference)
@@ -220,7 +225,6 @@ static void bring_in_parts(struct due *due, const struct wasm_module_answer *ans
     };
     int64_t after_ms = 0;
 
-    due->entry.in_parts = true;
     if (has_microcontroller(due)) {
         refuse(due, REASON_PAYLOAD_TOO_LARGE,
                arena_printf(due->rc->arena,
@@ -377,7 +381,7 @@ static void bring_of_registry(struct due *due)
         return;
 
     const char *reference = arena_printf(arena, "%s@%s", answer.repository, answer.manifest);
-    if (needs_parts(due, ((size_t)answer.bytes + 2) / 3 * 4))
+    if (needs_parts(due, base64_len((size_t)answer.bytes)))
         bring_in_parts(due, &answer, reference);
     else
         bring_inline(due, &answer, reference);
@@ -414,6 +418,8 @@ static void bring_of_file(struct due *due)
     if (due->request && !needs_parts(due, strlen(due->request->task->file)))
         return;
     if (!keep_file(due, &answer))
+        return;
+    if (!due->request && !needs_parts(due, base64_len((size_t)answer.bytes)))
         return;
     if (answer.state == WASM_MODULE_READY)
         bring_in_parts(due, &answer, NULL);
@@ -475,9 +481,7 @@ static int64_t may_ask_ms(const struct entry *entry, const struct task_observed 
 {
     int64_t left_ms = entry->started_ms + DELIVERY_LOOK_MS - observed->now_ms;
 
-    return entry->in_parts && entry->started_ms && !observed->attempt.confirmed_ms && left_ms > 0
-               ? left_ms
-               : 0;
+    return entry->started_ms && !observed->attempt.confirmed_ms && left_ms > 0 ? left_ms : 0;
 }
 
 static int64_t rest(void *self, const struct task_observed *observed)

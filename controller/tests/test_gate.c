@@ -307,6 +307,49 @@ TEST(no_part_is_sent_where_a_microcontroller_listens)
     ck_assert_str_eq(stage_task_string("reason"), "PayloadTooLarge");
 }
 
+#define OF_CHANNEL(dialect, channel, client)                                                       \
+    "{\"type\":\"external\",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\",\"domainId\":"  \
+    "\"d\",\"channelId\":\"" channel "\",\"clientId\":\"" client                                   \
+    "\"},\"external\":{\"dialect\":\"" dialect "\"}}"
+
+static enum bringing_step bring_target(const char *key, const char *channel,
+                                       struct start_request *request)
+{
+    struct reconcile rc = { .arena = stage.arena };
+    struct task_observed attempt = { .uid = key };
+    struct bringing ret = { 0 };
+
+    attempt.target_id = "u";
+    attempt.task.spec = *request->task;
+    attempt.task.status.attempt = 1;
+    ck_assert(str_copy(attempt.proplet.channel, sizeof(attempt.proplet.channel), channel));
+    attempt.proplet.client_id = "device";
+    attempt.now_ms = clock_monotonic_ms(&stage.clock.clock);
+    ck_assert(kube_name_set(&rc.name, "default", "one"));
+    GATE_OWNER.bring(stage_gate.gate, &rc, &attempt, request, &ret);
+    return ret.step;
+}
+
+/* One Task, for three Proplets of a channel and two of another. */
+TEST(target_on_another_channel_has_the_module_in_its_start)
+{
+    const struct task_spec spec = { .name = "one",
+                                    .image_url = arena_printf(stage.arena, FAKE_REPOSITORY "@%s",
+                                                              fake_manifest(stage.arena, 1)) };
+    struct start_request request = {
+        .task = &spec, .object_name = "one", .message_id = "u", .client_id = "device"
+    };
+
+    stage_put_proplet("x", OF_CHANNEL("standard", "c", "device-x"));
+    stage_put_proplet("y", OF_CHANNEL("standard", "e", "device-y"));
+    stage_put_proplet("mcu", OF_CHANNEL("embedded", "e", "device-mcu"));
+    stage_run();
+    fake_modules.bytes = 300000;
+    ck_assert_int_eq(bring_target("u/0", "d/c", &request), BRING_WAIT);
+    ck_assert_int_eq(bring_target("u/1", "d/e", &request), BRING_READY);
+    ck_assert_ptr_nonnull(request.task->file);
+}
+
 /* Characters of base64, of a module of a Task. */
 static const char *file_of(size_t len)
 {
