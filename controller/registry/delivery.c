@@ -573,12 +573,8 @@ static struct choice choose(struct deliveries *deliveries, struct arena *arena)
     for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
         consider(deliveries, arena, line, now_ms, &choice);
     }
-    if (choice.line) {
-        /* A turn of each line of the channel. */
-        TAILQ_REMOVE(&deliveries->lines, choice.line, entry);
-        TAILQ_INSERT_TAIL(&deliveries->lines, choice.line, entry);
+    if (choice.line)
         choice.line->is_busy = true;
-    }
     pthread_mutex_unlock(&deliveries->lock);
     return choice;
 }
@@ -671,6 +667,14 @@ static void note_missing(struct line *line, struct woken *woken)
     }
 }
 
+/* After a pass it is the turn of the next line of its channel. A line in turn after each part would let all of them last
+ * for too long together. */
+static void end_turn(struct deliveries *deliveries, struct line *line)
+{
+    TAILQ_REMOVE(&deliveries->lines, line, entry);
+    TAILQ_INSERT_TAIL(&deliveries->lines, line, entry);
+}
+
 static struct woken conclude(struct deliveries *deliveries, struct arena *arena,
                              const struct choice *choice, int64_t began_ms, int r, bool was_read)
 {
@@ -689,6 +693,8 @@ static struct woken conclude(struct deliveries *deliveries, struct arena *arena,
     } else if (r == -ERROR_NOT_FOUND) {
         note_missing(choice->line, &woken);
     }
+    if (r < 0 || choice->part + 1 == choice->line->parts)
+        end_turn(deliveries, choice->line);
     pthread_mutex_unlock(&deliveries->lock);
     return woken;
 }

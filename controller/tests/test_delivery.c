@@ -345,6 +345,28 @@ TEST(rate_holds_for_a_channel_and_not_for_others)
     ck_assert_uint_eq(world.published_count, 4);
 }
 
+/* In turns, all of them would end late, and none within the time that devices keep its beginning. */
+TEST(module_is_sent_to_its_end_before_the_next_one_of_its_channel)
+{
+    struct delivery_wish wish = wish_of("u2", "device-1");
+    int64_t after_ms;
+
+    wish.digest = OTHER;
+    ck_assert_int_eq(want("u", "device-1", false), DELIVERY_WAITS);
+    ck_assert_int_eq(deliveries_want(world.deliveries, &wish, false, &after_ms), DELIVERY_WAITS);
+    run();
+    ck_assert_uint_eq(world.published_count, 2 * PARTS);
+    for (size_t i = 0; i < PARTS; i++)
+        ck_assert_ptr_nonnull(strstr(world.published[i].payload, DIGEST));
+
+    world.unreadable = ERROR_UNAVAILABLE; /* of the first one: it does not hold up the other */
+    wait_ms(DELIVERY_KEPT_MS);
+    (void)deliveries_step(world.deliveries);
+    world.unreadable = ERROR_NONE;
+    (void)deliveries_step(world.deliveries);
+    ck_assert_ptr_nonnull(strstr(world.published[2 * PARTS].payload, OTHER));
+}
+
 /* --- requests --- */
 
 static int64_t counted(const char *result)
