@@ -26,6 +26,7 @@ static void set_defaults(CURL *easy)
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CURL_CONNECT_TIMEOUT_MS);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* no time-out waits for a name server */
     curl_easy_setopt(easy, CURLOPT_USERAGENT, version_user_agent());
 }
 

@@ -1,8 +1,13 @@
 /* Requests to any server: headers of both sides, trailers, HTTP/2, limits, and connections that are kept. */
 #include "common/net/http_client.h"
 
+#include <dlfcn.h>
+#include <netdb.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/tests/arena_fixture.h"
 #include "common/tests/h2_server.h"
@@ -21,6 +26,26 @@ static struct h2_reply h2_reply;
 static struct http_client_request request;
 static struct http_client_reply reply;
 static struct error err;
+
+/* libcurl asks this one, on a thread: the name server has no answer for "silent.example" until it is told to, or for 6 s. */
+static atomic_bool is_resolving;
+static sem_t is_enough;
+
+int getaddrinfo(const char *restrict node, const char *restrict service,
+                const struct addrinfo *restrict hints, struct addrinfo **restrict ret)
+{
+    int (*resolve)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    struct timespec deadline;
+
+    *(void **)&resolve = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (!node || strcmp(node, "silent.example") != 0)
+        return resolve(node, service, hints, ret);
+    atomic_store(&is_resolving, true);
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 6;
+    (void)sem_timedwait(&is_enough, &deadline);
+    return EAI_FAIL;
+}
 
 static const char *answer(void *ctx UNUSED, unsigned number UNUSED, const char *text)
 {
@@ -231,7 +256,7 @@ static bool take(void *ctx, int status, const char *headers, const void *bytes U
 
 static bool is_canceled(void *ctx)
 {
-    return ((struct taken *)ctx)->is_canceled;
+    return ((struct taken *)ctx)->is_canceled || atomic_load(&is_resolving);
 }
 
 static struct taken taken;
@@ -280,6 +305,21 @@ TEST(canceled_request_ends_while_the_server_is_silent)
     taken.is_canceled = true;
     reply_text = RAW_SILENT;
     ck_assert_int_eq(http_client_send(arena, &request, &reply, &err), -ERROR_CANCELED);
+}
+
+TEST(canceled_request_ends_while_the_name_server_is_silent)
+{
+    struct timespec begin, end;
+
+    use_hooks(100);
+    ck_assert_int_eq(sem_init(&is_enough, 0, 0), 0);
+    request.url = "http://silent.example/";
+    ck_assert_int_eq(clock_gettime(CLOCK_MONOTONIC, &begin), 0);
+    ck_assert_int_eq(http_client_send(arena, &request, &reply, &err), -ERROR_CANCELED);
+    ck_assert_int_eq(clock_gettime(CLOCK_MONOTONIC, &end), 0);
+    ck_assert(atomic_load(&is_resolving));
+    ck_assert_int_lt(end.tv_sec - begin.tv_sec, 4);
+    ck_assert_int_eq(sem_post(&is_enough), 0);
 }
 
 TEST(server_that_is_silent_for_a_second_is_left)
