@@ -557,19 +557,19 @@ void wasm_modules_want(struct wasm_modules *modules, struct arena *arena,
 
     if (!read_wish(modules, arena, wish, &wanted, ret))
         return;
-    if (key_file_read(modules->keys, &keys, &err) < 0) {
-        say(ret, WASM_MODULE_PENDING, REASON_PULLING_MODULE, arena_strdup(arena, err.message));
-        return;
-    }
+    bool has_keys =
+        key_file_read(modules->keys, &keys, &err) == 0; /* else the job waits for them */
     if (answer_by_want(modules, arena, wish, &wanted, ret) &&
-        (ret->state != WASM_MODULE_READY || is_usable(modules, wish->uid, ret->digest, keys)))
+        (ret->state != WASM_MODULE_READY ||
+         (has_keys && is_usable(modules, wish->uid, ret->digest, keys))))
         return;
     forget_job(modules, wish->uid);
 
     struct job *job = create_job(modules, &wanted);
 
     job->result_arena = arena_create();
-    if (fetch_public(&modules->means, job->result_arena, &job->order, keys, &job->result))
+    if (has_keys &&
+        fetch_public(&modules->means, job->result_arena, &job->order, keys, &job->result))
         job->state = JOB_DONE;
     start_job(modules, arena, wish, &wanted, job, ret);
 }

@@ -169,6 +169,26 @@ static void want_of(const char *ns, const char *uid, const char *reference, cons
     wasm_modules_want(modules, arena, &wish, &answer);
 }
 
+static unsigned wakes_seen(void)
+{
+    unsigned seen;
+
+    pthread_mutex_lock(&lock);
+    seen = wakes;
+    pthread_mutex_unlock(&lock);
+    return seen;
+}
+
+static void await_wake(unsigned seen)
+{
+    struct timespec deadline = cond_deadline(PATIENCE_MS);
+
+    pthread_mutex_lock(&lock);
+    while (seen == wakes)
+        ck_assert_msg(cond_wait_until(&changed, &lock, &deadline), "no wake: %s", answer.message);
+    pthread_mutex_unlock(&lock);
+}
+
 /* Asks again at each wake until the state is no PENDING, or its reason is this one. */
 static void await_of(const char *ns, const char *uid, const char *reference, const char *manifest,
                      bool with_secret, enum reason reason)
@@ -177,9 +197,7 @@ static void await_of(const char *ns, const char *uid, const char *reference, con
     unsigned seen;
 
     for (;;) {
-        pthread_mutex_lock(&lock);
-        seen = wakes;
-        pthread_mutex_unlock(&lock);
+        seen = wakes_seen();
         want_of(ns, uid, reference, manifest, with_secret);
         if (answer.state != WASM_MODULE_PENDING || answer.reason == reason)
             return;
@@ -453,7 +471,7 @@ TEST(registry_that_is_away_leaves_places_to_others)
 TEST(place_of_a_task_that_is_released_goes_to_the_next)
 {
     const char *slow = push(registry, "slow", 1);
-    unsigned before, after;
+    unsigned before;
 
     fake_registry_behave(registry, &(struct registry_manner){ .is_silent = true });
     want_of("public", "slow", by_digest(slow), NULL, false);
@@ -461,19 +479,11 @@ TEST(place_of_a_task_that_is_released_goes_to_the_next)
     for (int i = 0; i < 300; i++)
         want_of("public", arena_printf(arena, "t%d", i),
                 arena_printf(arena, "r.example/acme/add:%d", i), NULL, false);
-    pthread_mutex_lock(&lock);
-    before = wakes;
-    pthread_mutex_unlock(&lock);
+    before = wakes_seen();
     wasm_modules_release(modules, "t0");
-    pthread_mutex_lock(&lock);
-    after = wakes;
-    pthread_mutex_unlock(&lock);
-    ck_assert_uint_eq(after, before + 1);
+    ck_assert_uint_eq(wakes_seen(), before + 1);
     wasm_modules_release(modules, "t299"); /* has no place */
-    pthread_mutex_lock(&lock);
-    after = wakes;
-    pthread_mutex_unlock(&lock);
-    ck_assert_uint_eq(after, before + 1);
+    ck_assert_uint_eq(wakes_seen(), before + 1);
 }
 
 TEST(pull_that_no_task_wants_ends_after_ten_seconds)
@@ -882,11 +892,19 @@ TEST(keys_that_cannot_be_read_stop_all_and_are_told)
     temp_file(arena, keys_dir, "keys.pem", "no keys");
     ck_assert_int_eq(wasm_modules_ready(modules, why, sizeof(why)), 0);
     ck_assert_ptr_nonnull(strstr(why, "--module-public-keys '"));
+
+    unsigned seen = wakes_seen();
+    want_of("public", "a", by_digest(manifest), NULL, false);
+    ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
+    await_wake(seen);
+    seen = wakes_seen();
     want_of("public", "a", by_digest(manifest), NULL, false);
     ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
     ck_assert_ptr_nonnull(strstr(answer.message, "holds no public key"));
     write_keys(good);
     ck_assert_int_eq(wasm_modules_ready(modules, why, sizeof(why)), 1);
-    await("a", by_digest(manifest), NULL);
+    fake_clock_advance(&clock_of_test, 5000);
+    await_wake(seen);
+    want_of("public", "a", by_digest(manifest), NULL, false);
     expect_ready(manifest, 1);
 }
