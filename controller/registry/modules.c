@@ -11,6 +11,7 @@
 #include "common/runtime/thread.h"
 #include "controller/registry/fetch.h"
 #include "controller/registry/key_file.h"
+#include "controller/registry/wanted.h"
 
 #define PULLERS 2
 #define MAX_JOBS 256      /* that are not done; further Tasks wait for a place */
@@ -350,64 +351,6 @@ static void answer_by_job(const struct job *job, struct arena *arena,
 
 /* --- wants ------------------------------------------------------------------------------------ */
 
-/* A wish in its parts. */
-struct wanted {
-    struct fetch_order order;
-    struct module_reference reference;
-    const struct module_registry *registry;
-    const char *key;
-};
-
-/* Two wishes with one key are one job. */
-static const char *key_of(struct arena *arena, const struct wanted *wanted)
-{
-    const struct fetch_order *order = &wanted->order;
-    const char *key = arena_printf(arena, "%s@%s", wanted->reference.repository,
-                                   order->manifest ? order->manifest : wanted->reference.tag);
-
-    if (!order->secrets.len)
-        return key;
-    key = arena_printf(arena, "%s %s", key, order->ns);
-    for (size_t i = 0; i < order->secrets.len; i++)
-        key = arena_printf(arena, "%s %s", key, order->secrets.items[i]);
-    return key;
-}
-
-/* false: ret says why the wish cannot be fulfilled. */
-static bool read_wish(const struct wasm_modules *modules, struct arena *arena,
-                      const struct wasm_module_wish *wish, struct wanted *ret_wanted,
-                      struct wasm_module_answer *ret)
-{
-    struct wanted wanted = { 0 };
-    struct error err = { 0 };
-
-    if (module_reference_parse(arena, wish->reference, &wanted.reference, &err) < 0) {
-        say(ret, WASM_MODULE_FAILED, REASON_MODULE_INVALID,
-            arena_printf(arena, "spec.imageUrl %s", err.message));
-        ret->is_final = true;
-        return false;
-    }
-    wanted.registry = module_registry_find(&modules->means.registries, &wanted.reference);
-    if (!wanted.registry) {
-        say(ret, WASM_MODULE_FAILED, REASON_REGISTRY_NOT_ALLOWED,
-            arena_printf(arena, "'%s' is not listed in --module-registries",
-                         wanted.reference.repository));
-        ret->is_final = true;
-        return false;
-    }
-    wanted.order = (struct fetch_order){
-        .reference = wish->reference,
-        .manifest = wanted.reference.digest        ? wanted.reference.digest
-                    : str_is_empty(wish->manifest) ? NULL
-                                                   : wish->manifest,
-        .ns = wish->task.ns,
-        .secrets = wish->secrets,
-    };
-    wanted.key = key_of(arena, &wanted);
-    *ret_wanted = wanted;
-    return true;
-}
-
 static struct job *create_job(struct wasm_modules *modules, const struct wanted *wanted)
 {
     struct arena *arena = arena_create();
@@ -553,10 +496,15 @@ void wasm_modules_want(struct wasm_modules *modules, struct arena *arena,
 {
     CLEANUP(public_keys_unrefp) struct public_keys *keys = NULL;
     struct wanted wanted;
+    const char *message;
     struct error err = { 0 };
 
-    if (!read_wish(modules, arena, wish, &wanted, ret))
+    enum reason refusal = wanted_read(arena, &modules->means.registries, wish, &wanted, &message);
+    if (refusal) {
+        say(ret, WASM_MODULE_FAILED, refusal, message);
+        ret->is_final = true;
         return;
+    }
     bool has_keys =
         key_file_read(modules->keys, &keys, &err) == 0; /* else the job waits for them */
     if (answer_by_want(modules, arena, wish, &wanted, ret) &&
