@@ -27,7 +27,7 @@ static struct http_client_request request;
 static struct http_client_reply reply;
 static struct error err;
 
-/* libcurl asks this one, on a thread: the name server has no answer for "silent.example" until it is told to, or for 6 s. */
+/* libcurl asks this function on a thread. For "silent.example" it returns when the test has had enough, or after 6 s. */
 static atomic_bool is_resolving;
 static sem_t is_enough;
 

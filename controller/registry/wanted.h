@@ -1,4 +1,4 @@
-/* A wanted is the wish of a Task in its parts: what is to be pulled from which registry. Pure. */
+/* This module reads the wish of a Task: which manifest it means, and which registry has it. Pure. */
 #pragma once
 
 #include "controller/registry/fetch.h"
