@@ -24,7 +24,7 @@
 #define PATIENCE_MS 20000
 #define TAG "r.example/acme/add:1"
 #define LOGIN "user:password"
-#define LARGE_MANIFEST ((size_t)3 << 20)
+#define LARGE_MANIFEST (3 << 20)
 
 static struct fake_registry *registry, *other;
 static struct fake_clock clock_of_test;
@@ -380,21 +380,15 @@ static size_t heap_bytes(void)
 /* Many jobs may wait for a registry that sends large manifests and then fails. */
 TEST(job_that_is_tried_again_keeps_no_manifest)
 {
-    char *text = arena_alloc(arena, LARGE_MANIFEST + 1, 1);
-    const char *manifest = arena_printf(
+    const char *text = arena_printf(
         arena,
-        "{\"schemaVersion\":2,\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\","
-        "\"layers\":[{\"mediaType\":\"application/wasm\",\"digest\":\"%s\",\"size\":%d}]}",
-        digest_of(1), MODULE_BYTES);
+        "{\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\",\"layers\":[{\"mediaType\":"
+        "\"application/wasm\",\"digest\":\"%s\",\"size\":9}]}%*s",
+        digest_of(1), LARGE_MANIFEST, "");
+    const char *digest = fake_registry_push_document(registry, NULL, text, strlen(text));
 
-    push(registry, "1", 1);
-    memset(text, ' ', LARGE_MANIFEST);
-    memcpy(text, manifest, strlen(manifest));
-    const char *digest = fake_registry_push_document(registry, NULL, text, LARGE_MANIFEST);
-    fake_registry_behave(
-        registry,
-        &(struct registry_manner){ .fail_from = 2, .fail_count = 100, .fault = REGISTRY_IS_ILL });
-
+    fake_registry_behave(registry, &(struct registry_manner){
+                                       .fail_from = 2, .fail_count = 9, .fault = REGISTRY_IS_ILL });
     size_t before = heap_bytes();
     await_of("public", "a", by_digest(digest), NULL, false, REASON_REGISTRY_UNAVAILABLE);
     ck_assert_uint_le(heap_bytes(), before + LARGE_MANIFEST / 4);
@@ -446,6 +440,13 @@ TEST(silent_registry_delays_no_other_and_no_stop)
     ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
 }
 
+static void want_300(void)
+{
+    for (int i = 0; i < 300; i++)
+        want_of("public", arena_printf(arena, "t%d", i),
+                arena_printf(arena, "r.example/acme/add:%d", i), NULL, false);
+}
+
 TEST(registry_that_is_away_leaves_places_to_others)
 {
     const char *manifest = push(other, "1", 2);
@@ -453,9 +454,7 @@ TEST(registry_that_is_away_leaves_places_to_others)
     fake_registry_behave(
         registry,
         &(struct registry_manner){ .fail_from = 1, .fail_count = 1000, .fault = REGISTRY_IS_ILL });
-    for (int i = 0; i < 300; i++)
-        want_of("public", arena_printf(arena, "t%d", i),
-                arena_printf(arena, "r.example/acme/add:%d", i), NULL, false);
+    want_300();
     await("c", arena_printf(arena, "other.example/acme/add@%s", manifest), NULL);
     expect_ready(manifest, 2);
 }
@@ -467,9 +466,7 @@ TEST(place_of_a_task_that_is_released_goes_to_the_next)
     fake_registry_behave(registry, &(struct registry_manner){ .is_silent = true });
     want_of("public", "slow", by_digest(slow), NULL, false);
     fake_registry_await_blobs(registry, 1); /* all others wait behind it */
-    for (int i = 0; i < 300; i++)
-        want_of("public", arena_printf(arena, "t%d", i),
-                arena_printf(arena, "r.example/acme/add:%d", i), NULL, false);
+    want_300();
 
     unsigned before = wakes_seen();
     wasm_modules_release(modules, "t0");
