@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install-test.sh FOLDER [ARCHITECTURE]: installs the Debian packages of FOLDER into a fresh Debian below
-# build/install-test, under QEMU if the architecture is not the one of this machine, and checks what docs/how-to/packages.md promises: installation, first start, a Task, a backup, an upgrade, removal, purge.
+# install-test.sh FOLDER: installs the Debian packages of FOLDER into a fresh Debian below build/install-test, and checks
+# what docs/how-to/packages.md promises: installation, first start, a Task, a backup, an upgrade, removal, purge.
 # Needs root and mmdebstrap. Programs run in namespaces of their own, so their ports are free and none outlives it.
 set -euo pipefail
 
@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=e2e/versions.sh
 source e2e/versions.sh
 PACKAGES=${1:?a folder of packages is needed}
-ARCHITECTURE=${2:-$(dpkg --print-architecture)}
+ARCHITECTURE=$(dpkg --print-architecture)
 WORK=$PWD/build/install-test/$ARCHITECTURE
 ROOT=$WORK/root
 PASSED=0
@@ -58,7 +58,7 @@ prepare() {
     mkdir -p "$WORK/new" "$WORK/former"
     cp "$PACKAGES"/*_"$ARCHITECTURE".deb "$WORK/new"
     make_former
-    config/packages/emulate.sh "$ARCHITECTURE" mmdebstrap --quiet --variant=minbase --architectures="$ARCHITECTURE" \
+    mmdebstrap --quiet --variant=minbase \
         --include="$(dependencies)" "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$ROOT"
     echo 127.0.0.1 localhost >"$ROOT/etc/hosts"
     mv "$WORK/new" "$WORK/former" "$ROOT/root"
@@ -160,12 +160,11 @@ inside() {
     printf 'install-test: %s passed\n' $PASSED
 }
 
-if [[ ${3:-} == inside ]]; then
+if [[ ${2:-} == inside ]]; then
     inside
     exit
 fi
 ((EUID == 0)) || die "only root can make a Debian in a folder"
 e2e/setup.sh release-test
 prepare
-config/packages/emulate.sh "$ARCHITECTURE" unshare --pid --net --fork --kill-child --mount-proc \
-    "$0" "$PACKAGES" "$ARCHITECTURE" inside
+unshare --mount --pid --net --fork --kill-child --mount-proc "$0" "$PACKAGES" inside
