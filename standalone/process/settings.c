@@ -139,7 +139,19 @@ static void print_commands(FILE *file)
                   " --completion bash|zsh|fish' a script for a shell.\n");
 }
 
-/* serve accepts the flags of the controller, too. */
+/* serve accepts most flags of the controller. */
+static bool is_for_serve(const struct option *option)
+{
+    static const char *const REFUSED[] = { "kubeconfig", "uninstall", "uninstall-timeout",
+                                           "enable-scheduled-machines" };
+
+    for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
+        if (str_equal(option->name, REFUSED[i]))
+            return false;
+    }
+    return true;
+}
+
 static int print_completion(struct arena *arena, const char *shell, struct error *err)
 {
     struct option_command commands[COMMANDS];
@@ -153,9 +165,11 @@ static int print_completion(struct arena *arena, const char *shell, struct error
     struct option *all = arena_array(arena, struct option, serve->len + more);
 
     memcpy(all, serve->table, serve->len * sizeof(*all));
-    memcpy(all + serve->len, controller, more * sizeof(*all));
     serve->table = all;
-    serve->len += more;
+    for (size_t i = 0; i < more; i++) {
+        if (is_for_serve(&controller[i]))
+            all[serve->len++] = controller[i];
+    }
     return options_print_completion(shell, PROGRAM, commands, COMMANDS, err);
 }
 

@@ -575,6 +575,24 @@ TEST(command_line_without_a_command_gets_the_usage_and_an_error)
     ck_assert_ptr_nonnull(strstr(err.message, "the first argument must be a command: init, "));
 }
 
+TEST(completion_offers_no_flag_that_serve_refuses)
+{
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    static const char *const ARGS[] = { "--completion", "bash" };
+    struct standalone_settings settings = { .data_dir = NULL };
+    struct error err = { 0 };
+
+    capture_start(STDOUT_FILENO);
+    ck_assert_int_eq(parse(arena, ARGS, ARRAY_LEN(ARGS), &settings, &err), 1);
+    const char *script = capture_text(arena);
+    capture_stop();
+    ck_assert_ptr_nonnull(strstr(script, " --strict-store "));
+    ck_assert_ptr_nonnull(strstr(script, " --mqtt-address "));
+    ck_assert_ptr_null(strstr(script, "--kubeconfig"));
+    ck_assert_ptr_null(strstr(script, "--uninstall"));
+    ck_assert_ptr_null(strstr(script, "--enable-scheduled-machines"));
+}
+
 /* --- tokens ----------------------------------------------------------------------------------- */
 
 static const struct user *by_token(const struct users *users, const char *token)
