@@ -22,6 +22,8 @@
 #define MAX_POLL_MS (INT64_C(60) * 60 * 1000)
 /* The last group that does not wait for others: for the Lease, or for a broker. */
 #define READY_GROUP RUN_CACHES
+/* A start may take long, as long as its ticks come: several of them fit into this. */
+#define MORE_TIME "EXTEND_TIMEOUT_USEC=60000000"
 /* What a shell reports for a program that was interrupted. */
 #define EXIT_INTERRUPTED 130
 
@@ -34,6 +36,7 @@ struct manager {
     uint32_t tick_period_ms;
     int64_t tick_ms;        /* monotonic: when the next one is due */
     bool notifies_watchdog; /* of the service manager, with each tick */
+    bool is_up;             /* the service manager was told that it is ready */
 
     int news; /* eventfd for main: a signal, a failure, readiness perhaps */
     _Atomic(const char *) waiting_for; /* name of the runnable whose function main is in */
@@ -180,7 +183,7 @@ static int tick(struct manager *manager)
             runnable->tick(runnable->self);
     }
     if (manager->notifies_watchdog)
-        notify_send("WATCHDOG=1", NULL);
+        notify_send(manager->is_up ? "WATCHDOG=1" : MORE_TIME, NULL);
     manager->tick_ms = now_ms + manager->tick_period_ms;
     return (int)manager->tick_period_ms;
 }
@@ -263,8 +266,10 @@ static int start_and_wait(struct manager *manager, struct error *err)
         r = wait_ready(manager, group, err);
         if (r != 0)
             return r;
-        if (group == READY_GROUP)
+        if (group == READY_GROUP) {
             notify_send("READY=1", "serving");
+            manager->is_up = true;
+        }
     }
     log_info("everything has started", NULL);
     notify_send(NULL, "serving, everything has started");
@@ -372,7 +377,7 @@ static void stop_group(struct manager *manager, enum run_group group)
     }
 }
 
-/* A tick that hangs, or is not reached, is a process that the service manager restarts. */
+/* A tick that hangs, or is not reached, is a process that the service manager restarts, also during the start. */
 static void follow_watchdog(struct manager *manager)
 {
     uint32_t period_ms = notify_watchdog_ms();

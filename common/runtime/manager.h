@@ -61,7 +61,8 @@ void manager_set_tick_period(struct manager *manager, uint32_t period_ms);
  * names what did not end. At half of the budget every hurry is called.
  *
  * A service manager (notify.h) gets READY=1 when the group RUN_CACHES is ready, and STOPPING=1 with the stop. Its
- * watchdog is notified after the ticks, so by the main thread alone.
+ * watchdog is notified after the ticks, so by the main thread alone. Before READY=1 each tick asks for another minute
+ * instead.
  */
 int manager_run(struct manager *manager, struct error *err) MUST_CHECK;
 /* Stops everything; manager_run returns this error. The first error counts. Any thread. */
