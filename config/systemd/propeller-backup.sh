@@ -3,6 +3,7 @@
 # seven newest copies.
 set -eu
 folder=${1:?a folder is needed}
+rm -f -- "$folder"/propeller-????-??-??.db.new-* # of a run that was killed
 copy=$folder/propeller-$(date -u +%F).db
 [ -e "$copy" ] || propeller-standalone backup --to "$copy"
 for old in $(printf '%s\n' "$folder"/propeller-????-??-??.db | sort -r | tail -n +8); do

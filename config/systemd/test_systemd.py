@@ -83,6 +83,11 @@ class Backup(unittest.TestCase):
         self.assertEqual(0, self.run_backup())
         self.assertEqual(sorted([*self.days(7), "notes.db"]), sorted(os.listdir(self.folder)))
 
+    def test_rest_of_a_copy_that_was_killed_is_removed(self):
+        self.make(["propeller-2026-01-02.db.new-a1B2c3", "propeller-2026-01-02.db.new-a1B2c3-journal", "notes.db.new-a1B2c3"])
+        self.assertEqual(0, self.run_backup())
+        self.assertEqual(sorted([*self.days(1), "notes.db.new-a1B2c3"]), sorted(os.listdir(self.folder)))
+
     def test_second_run_of_a_day_makes_no_copy(self):
         self.assertEqual(0, self.run_backup())
         self.write_program("#!/bin/sh\nexit 1\n")
