@@ -99,6 +99,7 @@ plugin() { in_root kubectl-propeller "$@" --kubeconfig /var/lib/propeller/admin.
 adds() { [[ $(plugin run "$1" --wasm /root/add.wasm --input 10 --input 32 2>>"$WORK/log") == 42 ]]; }
 exports_proplet() { as_service propeller-standalone export --all 2>/dev/null | grep -q '^  name: gateway'; }
 is_there() { [[ -e $ROOT$1 ]]; }
+is_empty() { [[ -d $ROOT$1 && -z $(ls -A "$ROOT$1") ]]; }
 
 check_installed() {
     passes "packages are installed" install_all former
@@ -141,8 +142,13 @@ check_removal() {
     passes "removal removes the program" not is_there /usr/bin/propeller-standalone
     passes "removal keeps the data" is_there /var/lib/propeller/propeller.db
     passes "removal keeps the settings" is_there /etc/default/propeller-standalone
-    in_root apt-get purge -qq propeller-standalone >>"$WORK/log" 2>&1
-    for path in /var/lib/propeller /var/lib/propeller-backup /etc/default/propeller-standalone /usr/lib/propeller; do
+    mount -t tmpfs tmpfs "$ROOT/var/lib/propeller-backup" # as a disk for backups
+    touch "$ROOT/var/lib/propeller-backup/propeller-2026-01-01.db"
+    passes "packages are purged" in_root apt-get purge -qq propeller-standalone
+    passes "purge empties a mounted folder" is_empty /var/lib/propeller-backup
+    umount "$ROOT/var/lib/propeller-backup"
+    rm -r "$ROOT/var/lib/propeller-backup" # what the mount hid
+    for path in /var/lib/propeller /etc/default/propeller-standalone /usr/lib/propeller; do
         passes "purge deletes $path" not is_there $path
     done
 }
