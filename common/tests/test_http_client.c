@@ -31,15 +31,15 @@ static struct error err;
 static atomic_bool is_resolving;
 static sem_t is_enough;
 
-int getaddrinfo(const char *restrict node, const char *restrict service,
-                const struct addrinfo *restrict hints, struct addrinfo **restrict ret)
+int getaddrinfo(const char *restrict name, const char *restrict service,
+                const struct addrinfo *restrict req, struct addrinfo **restrict pai)
 {
     int (*resolve)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
     struct timespec deadline;
 
     *(void **)&resolve = dlsym(RTLD_NEXT, "getaddrinfo");
-    if (!node || strcmp(node, "silent.example") != 0)
-        return resolve(node, service, hints, ret);
+    if (!name || strcmp(name, "silent.example") != 0)
+        return resolve(name, service, req, pai);
     atomic_store(&is_resolving, true);
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += 6;

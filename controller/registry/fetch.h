@@ -12,7 +12,8 @@ struct fetch_means {
     const struct wasm_modules_settings *settings;
     const struct wasm_modules_host *host;
     struct memory *secrets; /* "<namespace>/<name>" -> JSON */
-    struct memory *readers; /* fetch_reader_key: has read the manifest */
+    struct memory
+        *readers; /* a hash of login, repository and manifest: it has been read with that login */
 };
 
 /* The work to do. */
