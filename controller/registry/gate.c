@@ -33,7 +33,7 @@ struct entry {
     bool is_wanted;     /* the modules know that the Task needs its module */
     int64_t since_ms;   /* its start is held back since then; 0: it is not */
     int64_t started_ms; /* the last start in parts */
-    /* What the last start had; digest "": no start of this process. */
+    /* The module of the last start. The digest is "" if this process sent none. */
     char manifest[DIGEST_LEN], digest[DIGEST_LEN];
     int64_t bytes;
 };
