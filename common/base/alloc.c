@@ -1,7 +1,11 @@
 #include "common/base/alloc.h"
 
+#include <link.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <unistd.h>
+
+#include <sys/mman.h>
 
 void alloc_init(void)
 {
@@ -11,6 +15,29 @@ void alloc_init(void)
 void alloc_give_back(void)
 {
     (void)malloc_trim(0);
+}
+
+/* Of a segment that cannot be written nothing is lost: its pages are those of the file. */
+static int unmap_segments(struct dl_phdr_info *object, size_t size, void *ctx)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    (void)size;
+    (void)ctx;
+    for (size_t i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        uintptr_t begin = (object->dlpi_addr + segment->p_vaddr) / page * page;
+        uintptr_t end = object->dlpi_addr + segment->p_vaddr + segment->p_memsz;
+
+        if (segment->p_type == PT_LOAD && !(segment->p_flags & PF_W))
+            (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void alloc_give_back_code(void)
+{
+    (void)dl_iterate_phdr(unmap_segments, NULL);
 }
 
 static _Noreturn void out_of_memory(void)

@@ -14,6 +14,10 @@ void alloc_init(void);
 /* Returns free memory to the system. It walks over the heap, so it is for idle moments. */
 void alloc_give_back(void);
 
+/* Unmaps the code and constants of the program and its libraries. A start touches much more of them than later work.
+ * Pages that are used again come back from the page cache. Breakpoints that a debugger has set are lost. */
+void alloc_give_back_code(void);
+
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size); /* zeroed */
 void *xrealloc(void *pointer, size_t size);

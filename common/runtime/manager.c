@@ -269,6 +269,7 @@ static int start_and_wait(struct manager *manager, struct error *err)
         if (group == READY_GROUP) {
             notify_send("READY=1", "serving");
             manager->is_up = true;
+            alloc_give_back_code();
         }
     }
     log_info("everything has started", NULL);

@@ -1,7 +1,9 @@
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/base/alloc.h"
 #include "common/base/compiler.h"
+#include "common/tests/process.h"
 #include "common/tests/suite.h"
 
 TEST(nothing_is_a_pointer_too)
@@ -47,6 +49,31 @@ TEST(strings_are_copied_up_to_a_length)
 
     ck_assert_str_eq(whole, "abcdef");
     free(whole);
+}
+
+/* Pages of files that are mapped and present. */
+static unsigned long file_pages(void)
+{
+    char *text = temp_file_read("/proc/self", "statm");
+    unsigned long pages = 0;
+
+    ck_assert_int_eq(sscanf(text, "%*u %*u %lu", &pages), 1);
+    free(text);
+    return pages;
+}
+
+TEST(what_the_program_only_reads_is_unmapped_until_it_is_used_again)
+{
+    static const char CONSTANTS[4 << 20] = { 1 };
+    const volatile char *constants = CONSTANTS;
+    int sum = 0;
+
+    for (size_t i = 0; i < sizeof(CONSTANTS); i += 4096)
+        sum += constants[i];
+    unsigned long before = file_pages();
+    alloc_give_back_code();
+    ck_assert_uint_lt(file_pages(), before - before / 2);
+    ck_assert_int_eq(constants[0], sum);
 }
 
 TEST_EXITS(a_product_that_overflows_ends_the_process, 1)
