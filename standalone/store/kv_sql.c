@@ -48,8 +48,9 @@ static const char *const SQL[KV_STATEMENTS] = {
                    " WHERE due.revision IS NOT NULL RETURNING compacted, compacted_weight",
 };
 
-#define READER_CACHE_KIB 512
-#define WRITER_CACHE_KIB 2048
+/* Larger caches save no reads: a reader forgets its pages with each commit, and the writer appends. */
+#define READER_CACHE_KIB 256
+#define WRITER_CACHE_KIB 512
 
 int kv_connect(const char *path, const char *vfs, bool read_only, struct kv_connection *ret,
                struct error *err)
