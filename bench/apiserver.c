@@ -3,6 +3,8 @@
  *   apiserver writes   N writers, each of which changes a Task of its own for so many seconds
  *   apiserver fill     N Tasks of about 1.5 KiB are made by 16 writers
  *   apiserver list     all Tasks, in pages of 500: the median of five times
+ *   apiserver lists    N clients of one user list all Tasks again and again, for so many seconds
+ *   apiserver patches  N changes of one Task, one after the other
  *   apiserver fanout   N watches of all Tasks of the namespace are told of 300 changes of one Task, written as fast
  *                      as they are answered; and of 60 more, each when all of them were told of the one before
  *
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench/client.h"
 #include "common/api/kinds.h"
@@ -23,7 +26,9 @@
 #include "common/kube/watch.h"
 
 #define MAX_WATCHES 128 /* of one user of propeller-standalone, docs/explanation/standalone.md */
+#define MAX_THREADS 250
 #define MAX_WRITERS 64
+#define MAX_PATCHES 10000
 #define LOADERS 16
 #define TEXT_LEN 1200
 #define FANOUT_EVENTS 300
@@ -80,7 +85,7 @@ static void change_task(const char *name, long value)
 
 static void run_threads(size_t len, void *(*function)(void *))
 {
-    pthread_t threads[MAX_WRITERS];
+    pthread_t threads[MAX_THREADS];
 
     for (size_t i = 0; i < len; i++) {
         if (pthread_create(&threads[i], NULL, function, (void *)i))
@@ -160,6 +165,11 @@ static double median(double *values, size_t len)
     return values[len / 2];
 }
 
+static double ms_between(const struct timespec *from, const struct timespec *to)
+{
+    return (double)(to->tv_sec - from->tv_sec) * 1e3 + (double)(to->tv_nsec - from->tv_nsec) / 1e6;
+}
+
 static void list(void)
 {
     const struct kube_list_options options = { .ns = ns };
@@ -175,6 +185,50 @@ static void list(void)
     }
     printf("list-ms %.0f\nlists %d\nobjects %ld\n", median(took_ms, LISTS), LISTS,
            atomic_load(&count) / LISTS);
+}
+
+static atomic_long refused;
+
+static void *list_on(void *ctx)
+{
+    const struct kube_list_options options = { .ns = ns };
+
+    (void)ctx;
+    while (now_ms() < end_ms) {
+        struct error err = { 0 };
+
+        if (kube_list(client.kube, &KIND_TASK, &options, count_item, NULL, &err) == 0)
+            continue;
+        if (!error_is_transient(&err))
+            bench_die("list", &err);
+        atomic_fetch_add(&refused, 1);
+        (void)usleep((useconds_t)err.retry_after_ms * 1000);
+    }
+    return NULL;
+}
+
+static void list_at_once(void)
+{
+    end_ms = now_ms() + seconds * 1000;
+    run_threads((size_t)number, list_on);
+    printf("listed %ld\nrefused %ld\n", atomic_load(&count), atomic_load(&refused));
+}
+
+static void patch_in_turn(void)
+{
+    double took_ms[MAX_PATCHES];
+
+    make_task("patched");
+    for (int64_t i = 0; i < number; i++) {
+        struct timespec from, to;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &from);
+        change_task("patched", i);
+        (void)clock_gettime(CLOCK_MONOTONIC, &to);
+        took_ms[i] = ms_between(&from, &to);
+    }
+    printf("p50-ms %.1f\n", median(took_ms, (size_t)number));
+    printf("p99-ms %.1f\n", took_ms[number * 99 / 100]);
 }
 
 /* --- watches --- */
@@ -241,8 +295,7 @@ static double told_ms(void)
         (void)clock_gettime(CLOCK_MONOTONIC, &from);
         await_changes(number, 1 + FANOUT_EVENTS + 1 + i);
         (void)clock_gettime(CLOCK_MONOTONIC, &to);
-        took_ms[i] =
-            (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
+        took_ms[i] = ms_between(&from, &to);
     }
     return median(took_ms, FANOUT_SINGLE);
 }
@@ -290,6 +343,8 @@ static const struct {
     { "writes", measure_writes, MAX_WRITERS },
     { "fill", fill, 1000000 },
     { "list", list, 1000000 },
+    { "lists", list_at_once, MAX_THREADS },
+    { "patches", patch_in_turn, MAX_PATCHES },
     { "fanout", measure_fanout, MAX_WATCHES },
 };
 
@@ -328,8 +383,9 @@ int main(int argc, char **argv)
             mode++;
     }
     if (mode == ARRAY_LEN(MODES) || number > MODES[mode].max) {
-        (void)fprintf(stderr, "usage: apiserver writes|fill|list|fanout --kubeconfig FILE "
-                              "--namespace NAME [--number N] [--seconds N]\n");
+        (void)fprintf(stderr,
+                      "usage: apiserver writes|fill|list|lists|patches|fanout --kubeconfig FILE "
+                      "--namespace NAME [--number N] [--seconds N]\n");
         return EXIT_FAILURE;
     }
     client = bench_connect(kubeconfig);

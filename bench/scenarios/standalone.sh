@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # propeller-standalone beside etcd with kube-apiserver (the column of the peer), both on the same disk and with every
-# write synced, neither with controllers: start, memory, writes, watches. BENCH_STANDALONE="0 1000 50000" Tasks.
+# write synced, neither with controllers: start, memory, writes, watches. BENCH_STANDALONE="0 1000 50000" Tasks. Without
+# a peer: memory with the controller, memory of large bodies, and changes of an administrator beside lists of a viewer.
 set -euo pipefail
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -8,7 +9,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 OBJECTS=${BENCH_STANDALONE:-0 1000 50000}
 SPAN=${BENCH_STANDALONE_SECONDS:-10}
 WATCHES=100
-SETTLE=15
+LISTERS=250 LISTED=1000 PATCHES=200
+SETTLE=20 # memory is given back every 15 s
+MEMORY="<= 16"
 POLL=0.02 POLL_SLOW=0.02 # the start of one of them is shorter than the usual 0.1 s
 
 # ---- the two servers: prepare, spawn, PROCESSES, READY ----
@@ -18,7 +21,8 @@ alone_prepare() {
     PROCESSES=(standalone)
     READY=(--header "Authorization: Bearer $(sed -n 's/^ *token: //p' "$CLUSTER/admin.kubeconfig")")
 }
-alone_spawn() { spawn standalone "$STANDALONE_BIN" serve "${STANDALONE_OPTIONS[@]}" --controller=false; }
+alone_spawn() { spawn standalone "$STANDALONE_BIN" serve "${STANDALONE_OPTIONS[@]}" "${ALONE_WITH[@]}"; }
+ALONE_WITH=(--controller=false)
 
 kube_prepare() {
     cluster_keys
@@ -52,13 +56,16 @@ start() {
     wait_for 300 "the server" server_ready
     figure "start to ready, $1 (ms)" $(($(now_ms) - began)) "${2:-}"
 }
-server_mib() {
+# server_kib FIELD
+server_kib() {
     local name sum=0
     for name in "${PROCESSES[@]}"; do
-        sum=$((sum + $(awk '$1 == "VmRSS:" { print $2 }' "/proc/$(pid_of "$name")/status")))
+        sum=$((sum + $(awk -v field="$1:" '$1 == field { print $2 }' "/proc/$(pid_of "$name")/status")))
     done
-    ratio "$sum" 1024 1
+    printf '%s\n' "$sum"
 }
+# memory_of WHAT [BUDGET], in MiB
+memory_of() { figure "memory $1 (MiB)" "$(ratio "$(server_kib VmRSS)" 1024 1)" "${2:-}"; }
 # User and system time of the server so far, in ms.
 server_cpu_ms() {
     local name sum=0
@@ -98,9 +105,78 @@ end_under_writers() {
     wait "$writers" || true # its server is gone
 }
 
+# ---- of ours alone: what one client can take ----
+
+# large_body NAME: 3 MB, most of what is built before it is refused, or of what is refused unbuilt
+large_body() {
+    local head='{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large"},"data":'
+    case $1 in
+    numbers.json) printf '%s[%s0]}' "$head" "$(yes 0, | head -n 1500000 | tr -d '\n')" ;;
+    escapes.json) printf '%s{"a":"%s"}}' "$head" "$(yes '\u0001' | head -n 500000 | tr -d '\n')" ;;
+    texts.json) printf '%s{%s"last":""}}' "$head" "$(yes | head -n 9000 | awk '{ printf "\"%d\":\"%310s\",", NR, "x" }')" ;;
+    env.json)
+        printf '{"apiVersion":"%s","kind":"Task","metadata":{"name":"large"},"spec":{"name":"large","imageUrl":"a/b:1",' \
+            "$API"
+        printf '"env":{%s"LAST":""}}}' "$(yes | head -n 9000 | awk '{ printf "\"A%062d\":\"\",", NR }')"
+        ;;
+    lines.yaml)
+        printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata:\n'
+        yes -- '- 0    ' | head -n 370000
+        ;;
+    esac
+}
+# post_large NAME PATH
+post_large() {
+    large_body "$1" >"$CLUSTER/$1"
+    say "$1: $(stat -c %s "$CLUSTER/$1") bytes, $(curl -sS --max-time 60 -o /dev/null -w '%{http_code}' \
+        --cacert "$CLUSTER/ca.crt" "${READY[@]}" --header "Content-Type: application/${1##*.}" \
+        --data-binary "@$CLUSTER/$1" "https://127.0.0.1:$APISERVER_PORT$2")"
+}
+measure_bodies() {
+    local name before
+    before=$(server_kib VmRSS)
+    printf '5\n' >"/proc/$(pid_of standalone)/clear_refs" # VmHWM begins anew
+    for name in {numbers,escapes,texts}.json lines.yaml; do
+        post_large "$name" "/api/v1/namespaces/$NS/configmaps"
+    done
+    post_large env.json "/apis/$API/namespaces/$NS/tasks"
+    figure "most memory that bodies of 3 MB, one after another, add (MiB)" \
+        "$(ratio "$(($(server_kib VmHWM) - before))" 1024 1)" "<= 32"
+}
+measure_lists() {
+    local lines listers
+    "$STANDALONE_BIN" add-user "${STANDALONE_OPTIONS[@]}" --name viewer --role view >"$CLUSTER/viewer.kubeconfig"
+    "$ROOT/build/plain/bench/apiserver" lists --kubeconfig "$CLUSTER/viewer.kubeconfig" --namespace "$NS" \
+        --seconds "$SPAN" --number "$LISTERS" >"$CLUSTER/lists" &
+    listers=$!
+    lines=$(load patches "$PATCHES")
+    wait "$listers"
+    say "$(tr '\n' ' ' <"$CLUSTER/lists")"
+    figure "p99 of a PATCH beside $LISTERS clients of a viewer that list $LISTED Tasks (ms)" "$(kept p99-ms "$lines")" "<= 1000"
+}
+measure_alone() {
+    start "empty, for large bodies"
+    k create namespace "$NS" >/dev/null
+    measure_bodies
+    load fill "$LISTED" >/dev/null
+    measure_lists
+    end
+    ALONE_WITH=("--metrics-bind-address=127.0.0.1:$(free_port)" "--health-probe-bind-address=127.0.0.1:$(free_port)"
+        "--page-bind-address=127.0.0.1:$(free_port)")
+    start "$LISTED Tasks, with the controller"
+    observe_for "$SETTLE"
+    memory_of "at start with the controller and $LISTED Tasks" "$MEMORY"
+    load writes 16 >/dev/null
+    observe_for "$SETTLE"
+    memory_of "after 16 writers, with the controller and $LISTED Tasks" "$MEMORY"
+    end
+}
+
 measure() {
     local count lines writers before
     start "empty"
+    observe_for 1
+    memory_of "at start" "$MEMORY"
     kinds
     k create namespace "$NS" >/dev/null
     wait_for 120 "Tasks to be served" kind_is_served
@@ -108,6 +184,8 @@ measure() {
         lines=$(load writes "$writers")
         figure "writes a second, $writers writers" "$(kept writes-per-second "$lines")"
     done
+    observe_for "$SETTLE"
+    memory_of "after the writers" "$MEMORY"
     before=$(server_cpu_ms)
     lines=$(load fanout "$WATCHES")
     figure "processor time an event to a watch (us)" "$(ratio "$((1000 * ($(server_cpu_ms) - before)))" "$(kept events "$lines")" 0)"
@@ -124,9 +202,17 @@ measure() {
         figure "processor time a list of $count Tasks (ms)" "$(ratio "$(($(server_cpu_ms) - before))" "$(kept lists "$lines")" 1)"
         figure "list of $count Tasks in pages (ms)" "$(kept list-ms "$lines")"
         observe_for "$SETTLE"
-        figure "memory with $count Tasks (MiB)" "$(server_mib)"
+        memory_of "with $count Tasks"
     done
     end
+}
+
+# begin FOLDER: a server with nothing in it
+begin() {
+    CLUSTER=$PART/$1
+    mkdir -p "$CLUSTER"
+    BENCH_WHO=$([[ $SERVER == alone ]] && echo ours || echo peer)
+    "${SERVER}_prepare"
 }
 
 main() {
@@ -137,13 +223,12 @@ main() {
     for name in manager apiserver etcd; do # they would take their part of the machine
         signal_noted STOP "$theirs/pids/$name"
     done
-    for SERVER in alone kube; do
-        CLUSTER=$PART/$SERVER
-        mkdir -p "$CLUSTER"
-        BENCH_WHO=$([[ $SERVER == alone ]] && echo ours || echo peer)
-        "${SERVER}_prepare"
+    for SERVER in kube alone; do
+        begin "$SERVER"
         measure
     done
+    begin limits
+    measure_alone
 }
 
 main "$@"
