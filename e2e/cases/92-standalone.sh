@@ -85,6 +85,15 @@ expect_eq "may" no "$(looker auth can-i create tasks || true)"
 sed -i '/^looker /d' "$CLUSTER/data/users"
 said=$(looker get tasks -A 2>&1) && fail "is still let in"
 expect_match "removed" 'Unauthorized|provide credentials' "$said"
+
+# A store that lost acknowledged writes goes on, and says so.
+k create configmap lost >/dev/null
+crash standalone
+rm "$CLUSTER/data/propeller.db-wal"
+serve
+expect_match "its health" 'it had lost writes' "$(curl -sSf "http://127.0.0.1:$HEALTH_PORT/readyz?verbose")"
+expect_match "its Event" 'the store: it had lost writes: it was at version [0-9]*, [0-9]* was acknowledged' \
+    "$(k get events -n default --field-selector reason=WritesLost -o 'jsonpath={.items[*].message}')"
 stop standalone TERM
 
 # A command line that is wrong is told as everywhere.

@@ -23,6 +23,7 @@
 
 /* The user that the controller of this process is. */
 #define CONTROLLER "propeller-controller"
+#define LOSS_TEXT 128
 
 /* Other threads hold pointers to it until the very end. */
 static struct process process;
@@ -46,27 +47,65 @@ static void world_release(struct world *world)
 }
 DEFINE_CLEANUP_OF(struct world, world_release)
 
-/* Every server has it. */
-static int make_default_namespace(struct api *api, struct error *err)
+/* An object that may be there already. */
+static int make(struct api *api, const char *path, const char *body, struct error *err)
 {
-    static const char BODY[] =
-        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"default\"}}";
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
     struct in_process self = { .api = api,
                                .user = { .name = "propeller-standalone", .role = ROLE_ADMIN },
                                .user_agent = "propeller-standalone" };
     const struct http_request request = { .method = "POST",
-                                          .path = "/api/v1/namespaces",
+                                          .path = path,
                                           .content_type = "application/json",
-                                          .body = BODY,
-                                          .body_len = strlen(BODY) };
+                                          .body = body,
+                                          .body_len = strlen(body) };
     struct http_response response;
 
     int r = in_process_roundtrip(&self, arena, &request, &response, err);
     if (r < 0 || response.status == 201 || response.status == 409)
         return r;
-    return error_set(err, ERROR_INTERNAL, "namespace 'default' cannot be made: %.160s",
-                     response.body);
+    return error_set(err, ERROR_INTERNAL, "POST %s: %.160s", path, response.body);
+}
+
+/* Every server has it. */
+static int make_default_namespace(struct api *api, struct error *err)
+{
+    return make(
+        api, "/api/v1/namespaces",
+        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"default\"}}", err);
+}
+
+static void print_loss(const struct kv_loss *loss, char *buffer, size_t size)
+{
+    (void)snprintf(buffer, size,
+                   "it had lost writes: it was at version %" PRIu64 ", %" PRIu64
+                   " was acknowledged",
+                   loss->found, loss->noted);
+}
+
+/* An Event for users who see neither the log nor the health page. A full disk that refuses it stops no start. */
+static void report_loss(struct arena *arena, const struct world *world)
+{
+    const struct kv_loss loss = kv_loss(world->kv);
+    char text[LOSS_TEXT], now[RFC3339_LEN];
+    struct error err;
+
+    if (!loss.found)
+        return;
+    print_loss(&loss, text, sizeof(text));
+    (void)rfc3339_format(clock_wall_us(&CLOCK_SYSTEM), now);
+    const char *event =
+        arena_printf(arena,
+                     "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{"
+                     "\"generateName\":\"store-\",\"namespace\":\"default\"},"
+                     "\"involvedObject\":{\"apiVersion\":\"v1\",\"kind\":\"Namespace\","
+                     "\"name\":\"default\",\"namespace\":\"default\"},\"type\":\"Warning\","
+                     "\"reason\":\"WritesLost\",\"message\":\"the store: %s\",\"count\":1,"
+                     "\"source\":{\"component\":\"propeller-standalone\"},"
+                     "\"firstTimestamp\":\"%s\",\"lastTimestamp\":\"%s\"}",
+                     text, now, now);
+    if (make(world->api, "/api/v1/namespaces/default/events", event, &err) < 0)
+        log_warn("event not written, ignoring", "error", ERROR_TEXT(&err), NULL);
 }
 
 static int open_store(struct arena *arena, const struct standalone_settings *settings,
@@ -123,6 +162,7 @@ static int start_api(struct arena *arena, const struct standalone_settings *sett
         r = api_start_collector(world->api, err);
     if (r < 0)
         return r;
+    report_loss(arena, world);
     server.api = world->api;
     return server_start(&server, &world->server, err);
 }
@@ -179,10 +219,7 @@ static int check_store(void *ctx, char *why, size_t size)
     }
     if (!loss.found)
         return 1;
-    (void)snprintf(why, size,
-                   "it had lost writes: it was at version %" PRIu64 ", %" PRIu64
-                   " was acknowledged",
-                   loss.found, loss.noted);
+    print_loss(&loss, why, size);
     return HEALTH_REMARK;
 }
 
