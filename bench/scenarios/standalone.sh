@@ -107,21 +107,21 @@ end_under_writers() {
 
 # ---- of ours alone: what one client can take ----
 
-# large_body NAME: 3 MB, most of what is built before it is refused, or of what is refused unbuilt
+# large_body NAME: 3 MB of what is refused before it is built, or after that; of members, as many as are stored
 large_body() {
     local head='{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"large"},"data":'
     case $1 in
-    numbers.json) printf '%s[%s0]}' "$head" "$(yes 0, | head -n 1500000 | tr -d '\n')" ;;
-    escapes.json) printf '%s{"a":"%s"}}' "$head" "$(yes '\u0001' | head -n 500000 | tr -d '\n')" ;;
-    texts.json) printf '%s{%s"last":""}}' "$head" "$(yes | head -n 9000 | awk '{ printf "\"%d\":\"%310s\",", NR, "x" }')" ;;
-    env.json)
+    numbers.json) printf '%s[%s0]}' "$head" "$(seq 1500000 | sed 's/.*/0,/' | tr -d '\n')" ;;
+    escapes.json) printf '%s{"a":"%s"}}' "$head" "$(seq 500000 | sed 's/.*/\\u0001/' | tr -d '\n')" ;;
+    texts.json) printf '%s{%s"last":""}}' "$head" "$(seq 9000 | awk '{ printf "\"%d\":\"%310s\",", NR, "x" }')" ;;
+    members.json)
         printf '{"apiVersion":"%s","kind":"Task","metadata":{"name":"large"},"spec":{"name":"large","imageUrl":"a/b:1",' \
             "$API"
-        printf '"env":{%s"LAST":""}}}' "$(yes | head -n 9000 | awk '{ printf "\"A%062d\":\"\",", NR }')"
+        printf '"metadata":{%s"last":""}}}' "$(seq 9000 | awk '{ printf "\"A%062d\":\"\",", NR }')"
         ;;
     lines.yaml)
         printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata:\n'
-        yes -- '- 0    ' | head -n 370000
+        seq 370000 | sed 's/.*/- 0    /'
         ;;
     esac
 }
@@ -139,7 +139,7 @@ measure_bodies() {
     for name in {numbers,escapes,texts}.json lines.yaml; do
         post_large "$name" "/api/v1/namespaces/$NS/configmaps"
     done
-    post_large env.json "/apis/$API/namespaces/$NS/tasks"
+    post_large members.json "/apis/$API/namespaces/$NS/tasks"
     figure "most memory that bodies of 3 MB, one after another, add (MiB)" \
         "$(ratio "$(($(server_kib VmHWM) - before))" 1024 1)" "<= 32"
 }
