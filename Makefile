@@ -207,7 +207,7 @@ PROGRAMS = $(if $(TEST),$(or $(strip $(chosen)),$(error no unit test is called '
 
 # make test: every test plain; under a sanitizer those where it has most to find.
 # Memory that is handled by hand: parsers, codecs, arenas, buffers, the network, the stores.
-QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% digest fake_api grpc% http% json% k% l% map mailbox \
+QUICK_asan := $(foreach t,$(addprefix common/tests/test_,alloc arena buf c% digest fake_api graph% grpc% http% json% k% l% map mailbox \
     mqtt% name% o% pa% quantity s% timezone token% transport% watch% workqueue yaml% zone) \
     $(addprefix controller/tests/test_,bridge_messages checkpoint_query checkpoints coordinator device_m% device_replay fl_% messages model_s% module_c% module_m% \
     module_s% payload pull_plan regist% training_update update_mail vmafx_getjob vmafx_reconcilers) webhook/tests/test_hostile webhook/tests/test_re% webhook/tests/test_serving \

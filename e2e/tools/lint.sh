@@ -29,6 +29,7 @@ common/net            common/base/
 common/kube           common/base/ common/json/ common/net/curl_transfer.h common/net/http_server.h
 common/schema         common/base/ common/json/ crds/
 common/api            common/base/ common/json/ common/schema/ common/kube/object.h common/kube/conditions.h common/kube/packing.h
+common/graph          common/base/ common/json/ common/schema/field_errors.h
 common/view           common/base/ common/json/ common/api/kinds.h common/api/names.h common/kube/
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
