@@ -63,7 +63,7 @@ ONE_THREAD := $(wildcard controller/tests/test_*_torture.c controller/tests/test
                 controller/tests/test_*plan*.c controller/tests/test_room*.c webhook/tests/test_admission.c)
 TESTS := $(patsubst %.c,$(OUT)/%,$(if $(filter tsan,$(FLAVOUR)),$(filter-out $(ONE_THREAD),$(TEST_SRC)),$(TEST_SRC)))
 FUZZERS := $(patsubst %.c,$(OUT)/%,$(FUZZ_SRC))
-BINARIES := $(addprefix $(OUT)/bin/propeller-,controller webhook certgen standalone) $(OUT)/bin/kubectl-propeller
+BINARIES := $(addprefix $(OUT)/bin/propeller-,controller webhook certgen standalone graph) $(OUT)/bin/kubectl-propeller
 FLEET := $(OUT)/bin/propeller-fleet
 
 .PHONY: all
@@ -75,6 +75,7 @@ endif
 $(OUT)/bin/propeller-controller: $(addprefix $(OUT)/,controller/main.o libcontroller.a libcerts.a libcommon.a)
 $(OUT)/bin/propeller-webhook: $(addprefix $(OUT)/,webhook/main.o libwebhook.a libcommon.a)
 $(OUT)/bin/propeller-certgen: $(addprefix $(OUT)/,certs/certgen.o libcerts.a libcommon.a)
+$(OUT)/bin/propeller-graph: $(addprefix $(OUT)/,graph/main.o graph/report.o libcommon.a)
 $(OUT)/bin/propeller-standalone: $(addprefix $(OUT)/,standalone/main.o libstandalone.a libcontroller.a libcerts.a libcommon.a)
 $(OUT)/bin/propeller-standalone: LDLIBS_ALL += $(STANDALONE_LIBS)
 $(OUT)/bin/kubectl-propeller: $(addprefix $(OUT)/,plugin/main.o libplugin.a libcontroller.a libcommon.a)
@@ -155,6 +156,7 @@ $(TESTS): $(OUT)/%: $(OUT)/%.o $(TEST_ARCHIVES)
 # They start the program itself.
 $(OUT)/webhook/tests/test_hostile: | $(OUT)/bin/propeller-webhook
 $(OUT)/certs/tests/test_certgen: | $(OUT)/bin/propeller-certgen
+$(OUT)/common/tests/test_graph_program: | $(OUT)/bin/propeller-graph
 # A fuzz target's main(): the fuzzer's own in the flavour fuzz, which clang builds; else the replay.
 FUZZ_MEASURED := $(OUT)/common/tests/fuzz/measured.o
 FUZZ_MAIN := $(OUT)/common/tests/fuzz/replay.o
@@ -195,7 +197,7 @@ benchmarks: all load $(FLEET) $(PATHS) $(AGGREGATE) $(KV) $(WRITES) $(APISERVER)
 	@:
 
 -include $(patsubst %.o,%.d,$(call objects,$(COMMON_SRC) $(CONTROLLER_SRC) $(WEBHOOK_SRC) $(CERTS_SRC) \
-                            $(STANDALONE_SRC) $(PLUGIN_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) plugin/main.c controller/main.c webhook/main.c certs/certgen.c standalone/main.c \
+                            $(STANDALONE_SRC) $(PLUGIN_SRC) $(TEST_SUPPORT_SRC) $(TEST_SRC) $(FUZZ_SRC) plugin/main.c controller/main.c webhook/main.c certs/certgen.c standalone/main.c graph/main.c graph/report.c \
                             $(FLEET_SRC) bench/fleet/main.c bench/load.c bench/paths.c bench/client.c bench/writes.c bench/apiserver.c bench/aggregate.c bench/kv.c common/tests/compare/next_times.c))
 
 # TEST chooses programs by name: common/json is build/<flavour>/common/tests/test_json, "kv*" all of these in every
@@ -268,6 +270,11 @@ SEED ?= 1
 .PHONY: schedules
 schedules: $(NEXT_TIMES) ## times of random schedules against croniter (SCHEDULES=200000 SEED=random: a long one)
 	@e2e/tools/schedules.sh $(NEXT_TIMES) $(SCHEDULES) $(SEED)
+
+GRAPHS ?= 400
+.PHONY: graphs
+graphs: $(OUT)/bin/propeller-graph ## random files of resources against another reader in Python (GRAPHS=20000 SEED=7: a long one)
+	@python3 -B common/tests/compare/graphs.py --program $< --count $(GRAPHS) --seed $(SEED)
 
 AGGREGATIONS ?= 400
 .PHONY: aggregators

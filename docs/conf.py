@@ -29,6 +29,7 @@ man_pages = [
         ("propeller-webhook", "validate and complete Propeller objects for the API server", 8),
         ("propeller-certgen", "create and renew the certificates of propeller-webhook", 8),
         ("propeller-standalone", "serve the Propeller API and run the controller without Kubernetes", 1),
+        ("propeller-graph", "check files of resources, and match requests with them", 1),
         ("kubectl-propeller", "run and explain WebAssembly work on the devices of a cluster", 1),
     )
 ]

@@ -151,6 +151,7 @@ quick() {
     beside quick_beside
     KNOWN+=(control-plane lint tools)
     stage unit make --no-print-directory unit-quick
+    stage graphs make --no-print-directory graphs GRAPHS=300
     stage simulate make --no-print-directory simulate
     stage demo e2e/demo.sh
     stage e2e quick_cases
@@ -184,6 +185,7 @@ full() {
     stage simulate make --no-print-directory simulate SEEDS=100000
     stage tools tools
     stage schedules make --no-print-directory schedules SCHEDULES=20000
+    stage graphs make --no-print-directory graphs GRAPHS=10000
     stage aggregators make --no-print-directory aggregators AGGREGATIONS=2000
     stage docs make --no-print-directory docs man
     stage doc-test make --no-print-directory doc-test

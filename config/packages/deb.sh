@@ -22,9 +22,9 @@ done
 for file in service timer; do
     cp "config/systemd/propeller-backup.$file" "$TREE/debian/propeller-standalone.propeller-backup.$file"
 done
-cp "$PROGRAMS"/propeller-{controller,webhook,certgen,standalone} "$PROGRAMS/kubectl-propeller" \
+cp "$PROGRAMS"/propeller-{controller,webhook,certgen,standalone,graph} "$PROGRAMS/kubectl-propeller" \
     plugin/kubectl_complete-propeller "$TREE/bin"
-for program in propeller-{controller,webhook,certgen,standalone} kubectl-propeller; do
+for program in propeller-{controller,webhook,certgen,standalone,graph} kubectl-propeller; do
     completion=--completion
     [[ $program != kubectl-propeller ]] || completion=completion
     "$PROGRAMS/$program" $completion bash >"$TREE/completions/$program"

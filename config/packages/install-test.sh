@@ -108,12 +108,12 @@ check_installed() {
     for unit in propeller-standalone.service propeller-backup.timer; do
         passes "$unit starts at boot" in_root systemctl --quiet is-enabled $unit
     done
-    for file in share/man/man1/{propeller-standalone,kubectl-propeller,kubectl_complete-propeller}.1.gz \
+    for file in share/man/man1/{propeller-standalone,propeller-graph,kubectl-propeller,kubectl_complete-propeller}.1.gz \
         share/man/man8/propeller-{controller,webhook,certgen}.8.gz share/bash-completion/completions/propeller-standalone \
         share/zsh/vendor-completions/_kubectl-propeller share/fish/vendor_completions.d/propeller-controller.fish; do
         passes "$file" is_there "/usr/$file"
     done
-    for program in propeller-{standalone,controller,webhook,certgen} kubectl-propeller; do
+    for program in propeller-{standalone,controller,webhook,certgen,graph} kubectl-propeller; do
         passes "$program runs" in_root "$program" --help
     done
 }

@@ -36,7 +36,7 @@ packed() {
 programs() {
     local tree=$WORK/programs plugin=$WORK/plugin program
     mkdir -p "$tree/bin" "$plugin"
-    for program in propeller-{controller,webhook,certgen,standalone} kubectl-propeller; do
+    for program in propeller-{controller,webhook,certgen,standalone,graph} kubectl-propeller; do
         strip --strip-all -o "$tree/bin/$program" "$PROGRAMS/$program"
     done
     cp plugin/kubectl_complete-propeller "$tree/bin"

@@ -66,7 +66,7 @@ class Packages(unittest.TestCase):
                        for path in sorted((TOP / "debian").glob(pattern)))
         programs = re.findall(r"^bin/(\S+)", text, re.M)
         self.assertEqual(len(programs), len(set(programs)))
-        self.assertEqual({"propeller-controller", "propeller-webhook", "propeller-certgen", "propeller-standalone",
+        self.assertEqual({"propeller-controller", "propeller-webhook", "propeller-certgen", "propeller-standalone", "propeller-graph",
                           "kubectl-propeller", "kubectl_complete-propeller"}, set(programs))
         for name in set(programs) - {"kubectl_complete-propeller"}:
             for file in f"completions/{name} ", f"completions/_{name} ", f"completions/{name}.fish ":

@@ -10,19 +10,28 @@ import subprocess
 import sys
 
 PROGRAMS = ("propeller-controller", "propeller-webhook", "propeller-certgen", "propeller-standalone",
-            "kubectl-propeller")
+            "propeller-graph", "kubectl-propeller")
 SEE_ALSO = {
     "propeller-controller": "propeller-webhook(8), propeller-certgen(8), propeller-standalone(1)",
     "propeller-webhook": "propeller-controller(8), propeller-certgen(8)",
     "propeller-certgen": "propeller-webhook(8)",
     "propeller-standalone": "propeller-controller(8)",
+    "propeller-graph": "propeller-controller(8)",
     "kubectl-propeller": "propeller-controller(8), propeller-standalone(1)",
 }
 ENVIRONMENT = {
+    "propeller-graph": "No variable matters.",
     "kubectl-propeller": "`KUBECONFIG` names the kubeconfigs, separated by colons. The first file that has an entry wins.",
     None: "Each flag may also be set as `PROPELLER_<NAME>` in the environment, in capitals and with underscores. "
           "The command line has precedence.",
 }
+EXIT_STATUS_OF_GRAPH = """0: the file is accepted, and the requests are answered.
+
+1: the file is refused. Each error is a line.
+
+2: the command line is wrong, or a file cannot be read.
+
+3: the requests are refused. The output says why."""
 EXIT_STATUS_OF_PLUGIN = """0: done.
 
 1: the answer is no: a Task failed, or there are findings.
@@ -96,9 +105,9 @@ def page_of(folder, program):
         parts += [section(program, name, help_of(path, name), f"## {program} {name}") for name, _ in commands]
     else:
         parts = [section(program, None, text, f"# {program}")]
-    is_plugin = program == "kubectl-propeller"
-    parts += ["## Environment", ENVIRONMENT[program if is_plugin else None],
-              "## Exit status", EXIT_STATUS_OF_PLUGIN if is_plugin else EXIT_STATUS, "## See also", SEE_ALSO[program]]
+    status = {"kubectl-propeller": EXIT_STATUS_OF_PLUGIN, "propeller-graph": EXIT_STATUS_OF_GRAPH}
+    parts += ["## Environment", ENVIRONMENT.get(program, ENVIRONMENT[None]),
+              "## Exit status", status.get(program, EXIT_STATUS), "## See also", SEE_ALSO[program]]
     return "\n\n".join(parts) + "\n"
 
 

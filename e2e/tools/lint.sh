@@ -33,6 +33,7 @@ common/graph          common/base/ common/json/ common/schema/field_errors.h
 common/view           common/base/ common/json/ common/api/kinds.h common/api/names.h common/kube/
 common/runtime        common/base/ common/json/ common/kube/ common/net/http_server.h
 certs                 common/base/ common/json/ common/kube/ common/runtime/options.h common/runtime/program.h
+graph                 common/base/ common/json/ common/graph/ common/runtime/options.h common/runtime/options_completion.h common/runtime/program.h
 controller/module     common/base/ common/kube/watch.h common/runtime/
 controller/device     common/base/ common/json/ common/api/ common/kube/object.h
 controller/events     common/runtime/events.h common/api/reasons.def common/api/reasons.h
@@ -102,7 +103,7 @@ looked_at() {
 }
 
 # Of the folders that exist so far.
-sources() { { find bench common controller webhook certs standalone plugin -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
+sources() { { find bench common controller webhook certs standalone plugin graph -name "$1" 2>/dev/null || true; } | LC_ALL=C sort; }
 scripts() { find . -path ./build -prune -o \( -name '*.sh' -o -path ./.ci/run \) -print | LC_ALL=C sort; }
 texts() {
     find . \( -path ./build -o -path ./.git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.sh' -o \

@@ -26,7 +26,7 @@ LIMITS = "e2e/tools/prose_limits.txt"
 MAX_EXCEPTIONS, MAX_SENTENCE, MAX_PARAGRAPH, MAX_CELL = 10, 25, 80, 30
 PAGES = ("*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "examples/*/*.md")
 USER_PAGES = re.compile(r"(README|SECURITY|examples/[^.]*|docs/(?!contributing/|explanation/architecture)[^.]*)\.md")
-SOURCES = ("bench", "certs", "common", "controller", "plugin", "standalone", "webhook")
+SOURCES = ("bench", "certs", "common", "controller", "graph", "plugin", "standalone", "webhook")
 
 HEADLESS = re.compile(r"^(who|whoever|whom|what|whatever|which|how|of (what|those|these|whom)|so (long|often|many|much)"
                       r"|such a one|one (that|who)|those (that|who))\b|^(when|where)\b[^,]*$|[;:] (who|whoever|what) ", re.I)
