@@ -184,16 +184,6 @@ static enum availability_state state_of(const struct availability_observed *obse
     return observed->busy ? AVAILABILITY_DRAINING : AVAILABILITY_CLOSED;
 }
 
-/* How far the wall clock was set ahead, or back if negative, since a close that this process has seen. */
-static int64_t step_us(const struct availability_observed *observed)
-{
-    const struct availability *before = &observed->before;
-    int64_t us = observed->now_us - before->since_us;
-
-    us -= (observed->now_ms - before->since_ms) * US_PER_MS;
-    return us > TIMELINE_STEP_US || us < -TIMELINE_STEP_US ? us : 0;
-}
-
 static void set_since(const struct availability_observed *observed, int64_t since_us,
                       struct availability *ret)
 {
@@ -207,8 +197,6 @@ static void set_since(const struct availability_observed *observed, int64_t sinc
     }
     ret->since_us = since_us;
     ret->since_ms = before->since_ms;
-    if (ret->state == AVAILABILITY_DRAINING) /* so that the next leader stops at the same time */
-        ret->since_us += step_us(observed);
 }
 
 /* Its owner, and a person who pulls the kill switch, do not wait. */
@@ -246,6 +234,20 @@ struct availability availability_at(const struct availability_observed *observed
     return ret;
 }
 
+struct availability availability_reported(const struct availability *availability, int64_t now_us,
+                                          int64_t now_ms)
+{
+    struct availability ret = *availability;
+    int64_t step_us = now_us - ret.since_us - (now_ms - ret.since_ms) * US_PER_MS;
+
+    if (ret.state != AVAILABILITY_DRAINING ||
+        (step_us <= TIMELINE_STEP_US && step_us >= -TIMELINE_STEP_US))
+        return ret;
+    ret.since_us += step_us;
+    ret.stop_us += step_us;
+    return ret;
+}
+
 bool availability_still_holds(const struct availability_observed *observed,
                               struct availability *ret)
 {
@@ -256,7 +258,6 @@ bool availability_still_holds(const struct availability_observed *observed,
     if (before->state == AVAILABILITY_UNSET || before->state == AVAILABILITY_UNKNOWN ||
         !before->at_us || observed->now_us < before->at_us || is_due ||
         before->generation != (uint32_t)observed->generation ||
-        (before->state == AVAILABILITY_DRAINING && step_us(observed)) ||
         (before->reason == REASON_RECLAIMED) != observed->reclaimed)
         return false;
     *ret = *before;

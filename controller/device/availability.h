@@ -70,11 +70,15 @@ struct availability availability_of_status(const struct availability_status *sta
  * that holds it must be written. Of a close by an edit and one by time the later one counts. Nothing else than the
  * arguments decides, so a new leader that reads the status comes to the same result.
  *
- * A step of the wall clock neither shortens nor prolongs the time since a close that this process has seen: since_ms
- * stays, and since_us moves with the clock while a Task runs. For a new leader that time counts by the wall clock, and is
- * not negative.
+ * A step of the wall clock neither shortens nor prolongs the time since a close that this process has seen: since_us and
+ * since_ms stay, also across an edit. For a new leader that time counts by the wall clock, and is not negative.
  */
 struct availability availability_at(const struct availability_observed *observed);
+
+/* Returns what the status says: while a Task runs, since_us and stop_us move with the wall clock, so that the next leader
+ * stops it at the same time. */
+struct availability availability_reported(const struct availability *availability, int64_t now_us,
+                                          int64_t now_ms);
 
 /* Whether the result before this one is still that of availability_at: the object is the same, and no change by time is
  * due. *ret then has it, with the present `busy`. Needs no times, so no file is read at each turn. */

@@ -106,7 +106,9 @@ int proplet_debug_page(void *ctx, struct arena *arena, const char *query, const 
                              json_path(json, "spec", "k8s", "indexedClientIds", NULL), false) };
 
     proplet_identities(json, add_identity, &page);
-    const struct availability is = availabilities_get(deps->availabilities, object->uid);
+    const struct availability kept = availabilities_get(deps->availabilities, object->uid);
+    const struct availability is = availability_reported(
+        &kept, timeline_now_us(deps->timeline, NULL), clock_boot_ms(deps->clock));
     add_availability(&is, page.root);
     json_set_int(page.root, "taskCount", tasks.total);
     json_set_int(page.root, "activeTaskCount", tasks.active);

@@ -391,6 +391,8 @@ int proplet_reconcile(void *self, struct reconcile *rc, struct error *err)
     /* Before its pods go, so that its devices get their stops. */
     observed.just_changed =
         proplet_availability_keep(deps, object, &observed.availability, observed.now_us);
+    observed.availability =
+        availability_reported(&observed.availability, observed.now_us, clock_boot_ms(deps->clock));
     if (observed.proplet.spec.type == PROPLET_K8S) {
         r = proplet_pods_sync(deps, rc, json, &observed.proplet, hold_of(&observed), &pods, err);
         if (r == -ERROR_CANCELED)

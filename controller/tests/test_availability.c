@@ -404,8 +404,8 @@ TEST_EACH(stop_of_a_running_task_moves_with_the_clock, STEPS_S)
                                                     .now_ms = 60000 };
     struct availability is = first;
 
-    ck_assert(!availability_still_holds(&observed, &is));
     is = disabled_at(observed.now_us, observed.now_ms, true, first);
+    is = availability_reported(&is, observed.now_us, observed.now_ms);
     ck_assert_int_eq(is.since_us, AT(12, 0) + US(STEPS_S[_i]));
     ck_assert_int_eq(is.stop_us, AT(12, 5) + US(STEPS_S[_i]));
     ck_assert_int_eq(is.since_ms, 0);
@@ -415,6 +415,30 @@ TEST_EACH(stop_of_a_running_task_moves_with_the_clock, STEPS_S)
                                                 .since_us = is.since_us };
     is = disabled_at(AT(12, 2) + US(STEPS_S[_i]), 7000, true, availability_of_status(&status, 1));
     ck_assert_int_eq(is.since_ms, 7000 - 120000);
+}
+
+/* The last change of the windows is later than the close on a clock that was set back. */
+TEST(edit_after_a_step_of_the_clock_does_not_move_a_close_that_was_seen)
+{
+    struct availability is = evaluated(AVAILABLE(DAY), (struct availability_observed){
+                                                           .generation = 1,
+                                                           .busy = true,
+                                                           .now_us = AT(16, 0),
+                                                       });
+
+    for (int minute = 0; minute < 4; minute++)
+        is = evaluated(AVAILABLE(DAY), (struct availability_observed){
+                                           .before = is,
+                                           .generation = 1 + minute / 2,
+                                           .busy = true,
+                                           .now_us = AT(17, minute ? 1 : 4),
+                                           .now_ms = 60000 * (64 + minute),
+                                       });
+    ck_assert_int_eq(is.since_us, AT(17, 0));
+    ck_assert_int_eq(is.since_ms, 60000 * 60);
+    is = availability_reported(&is, AT(17, 1), 60000 * 67);
+    ck_assert_int_eq(is.since_us, AT(16, 54));
+    ck_assert_int_eq(is.stop_us, AT(16, 59));
 }
 
 /* Its clock may be behind that of the leader before. */

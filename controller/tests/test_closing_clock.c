@@ -52,3 +52,29 @@ TEST_EACH(step_of_the_clock_neither_ends_nor_prolongs_a_grace_period, STEPS_MS)
     ck_assert(!run->running);
     ck_assert_str_eq(stage_task_string("phase"), "pending");
 }
+
+#define OPEN_UNTIL(time, more)                                                                     \
+    more ",\"availability\":{\"gracefulShutdownTimeout\":\"10m\",\"schedule\":{\"windows\":["      \
+         "{\"days\":[\"mon\"],\"from\":\"01:00\",\"until\":\"02:00\"}]},\"override\":{"            \
+         "\"state\":\"Open\",\"until\":\"2026-01-01T00:" time ":00Z\"}}"
+
+/* It closed at 00:05. By the clock that was set back to 00:06, and to which the edit looks, that is less time ago. */
+TEST(edit_after_a_step_of_the_clock_prolongs_no_grace_period)
+{
+    const struct run *run = &outside.runs[0];
+
+    stage_put_proplet("beta", PROPLET("device-2", ",\"killSwitch\":true"));
+    stage_put_proplet("alpha", PROPLET("device-1", OPEN_UNTIL("05", "")));
+    stage_put_task(
+        "{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"monitoringProfile\":{\"enabled\":false}}");
+    pass_minutes(9);
+    fake_clock_step(&stage.clock, -180000);
+    pass_minutes(1);
+    stage_put_proplet("alpha",
+                      PROPLET("device-1", OPEN_UNTIL("05", ",\"external\":{\"maxTasks\":3}")));
+    pass_minutes(4);
+    ck_assert(run->running);
+    pass_minutes(2);
+    ck_assert(!run->running);
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+}
