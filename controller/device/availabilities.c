@@ -180,11 +180,6 @@ static void item_put(struct availabilities *table, const char *uid, const struct
 
 /* --- what changes ------------------------------------------------------------------------------ */
 
-static bool is_later(int64_t close_us, int64_t before_us)
-{
-    return before_us && (!close_us || close_us > before_us);
-}
-
 /* A Task may fit that did not, or has to end at another time. */
 static bool matters(const struct availability *before, const struct availability *is,
                     int64_t now_us)
@@ -192,9 +187,10 @@ static bool matters(const struct availability *before, const struct availability
     if (availability_is_open(before) != availability_is_open(is) ||
         availability_is_open_at(before, now_us) != availability_is_open_at(is, now_us))
         return true;
-    if (availability_is_open(is))
-        return is_later(is->next_us, before->next_us);
-    return is->stop_us != before->stop_us || is->since_us != before->since_us;
+    if (is->stop_us != before->stop_us)
+        return true;
+    return availability_is_open(is) ? is->next_us != before->next_us
+                                    : is->since_us != before->since_us;
 }
 
 bool availabilities_set(struct availabilities *availabilities, const char *uid,

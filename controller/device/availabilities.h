@@ -13,8 +13,8 @@ struct availabilities;
 struct availabilities *availabilities_create(void);
 void availabilities_destroy(struct availabilities *availabilities);
 
-/* Keeps the result of now_us. Returns true if it matters to a Task: the Proplet opened or closed, it closes later than it
- * was to, or what runs there ends at another time. */
+/* Keeps the result of now_us. Returns true if it matters to a Task: the Proplet opened or closed, it closes at another time
+ * than it was to, or what runs there ends at another time. */
 bool availabilities_set(struct availabilities *availabilities, const char *uid,
                         const struct availability *is, int64_t now_us);
 /* Returns a zero value if there is no entry. */

@@ -231,6 +231,8 @@ struct availability availability_at(const struct availability_observed *observed
     set_since(observed, since(observed, &verdict), &ret);
     if (ret.state == AVAILABILITY_DRAINING || ret.state == AVAILABILITY_CLOSED)
         ret.stop_us = ret.since_us + grace_us(observed, ret.reason);
+    else if (ret.state == AVAILABILITY_OPEN && ret.next_us && !observed->times->problem)
+        ret.stop_us = ret.next_us + grace_us(observed, REASON_OUTSIDE_WINDOW);
     return ret;
 }
 
@@ -245,6 +247,25 @@ struct availability availability_reported(const struct availability *availabilit
         return ret;
     ret.since_us += step_us;
     ret.stop_us += step_us;
+    return ret;
+}
+
+struct availability availability_foreseen(const struct availability *availability,
+                                          int64_t generation, int64_t now_us, int64_t now_ms)
+{
+    struct availability ret = *availability;
+
+    if (ret.state != AVAILABILITY_OPEN)
+        return ret;
+    if (!ret.stop_us || ret.generation != (uint32_t)generation ||
+        now_us >= ret.next_us + AVAILABILITY_FORESEEN_US) {
+        ret.stop_us = 0;
+        return ret;
+    }
+    ret.state = AVAILABILITY_DRAINING;
+    ret.reason = REASON_OUTSIDE_WINDOW;
+    ret.since_us = ret.next_us;
+    ret.since_ms = now_ms + (ret.next_us - now_us + US_PER_MS - 1) / US_PER_MS;
     return ret;
 }
 

@@ -29,7 +29,8 @@ struct availability {
     uint32_t generation;            /* of the spec that this is of, the low half */
     int64_t since_us;               /* of the close, or of the opening */
     int64_t since_ms;               /* the same, on the clock of now_ms */
-    int64_t stop_us; /* the time at which its Tasks are to end; 0: it is open, or Unknown */
+    /* The time at which its Tasks are to end: of an open one by its close at next_us; 0: none is known. */
+    int64_t stop_us;
     int64_t next_us; /* the time at which it opens or closes by time alone; 0: it does not */
     int64_t look_us; /* the time at which to evaluate again; 0: time changes nothing */
     int64_t at_us;   /* the time of the evaluation; 0: an earlier leader's */
@@ -79,6 +80,15 @@ struct availability availability_at(const struct availability_observed *observed
  * stops it at the same time. */
 struct availability availability_reported(const struct availability *availability, int64_t now_us,
                                           int64_t now_ms);
+
+/* For this long after its time, a close that an evaluation foresaw counts without another evaluation. It is less than the
+ * time for which a schedule is closed, so a process that was paused does not close a Proplet that is open again. */
+#define AVAILABILITY_FORESEEN_US INT64_C(5000000)
+/* The availability from the close on that is foreseen, be it past or to come. A Task stops by it at its time, and not when
+ * the Proplet is evaluated: a whole fleet may close at one second. Returns *availability if it is closed already, and one
+ * without a stop if no close is foreseen, or the evaluation is not of this generation of the spec. */
+struct availability availability_foreseen(const struct availability *availability,
+                                          int64_t generation, int64_t now_us, int64_t now_ms);
 
 /* Whether the result before this one is still that of availability_at: the object is the same, and no change by time is
  * due. *ret then has it, with the present `busy`. Needs no times, so no file is read at each turn. */

@@ -55,7 +55,7 @@ static void add_availability(const struct availability *is, cJSON *root)
     if (is->in_window.set)
         json_set_bool(to, "inWindow", is->in_window.value);
     add_time(to, "since", is->since_us);
-    add_time(to, "stopAt", is->stop_us);
+    add_time(to, "stopAt", availability_is_open(is) ? 0 : is->stop_us);
     add_time(to, "nextTransition", is->next_us);
 }
 

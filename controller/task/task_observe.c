@@ -114,11 +114,13 @@ void task_observe_opening(const struct task_deps *deps, const struct task_spec *
 {
     const struct availability is = availabilities_get(deps->availabilities, ret->uid);
     int64_t now_us = timeline_now_us(deps->timeline, NULL);
+    const struct availability closing =
+        availability_foreseen(&is, ret->generation, now_us, clock_boot_ms(deps->clock));
 
     ret->closed = !availability_is_open_at(&is, now_us);
     ret->short_time = !ret->closed && !task_fits_until(spec->need_s, is.next_us, now_us);
-    ret->stop_ms = stop_of(deps, &is, spec->daemon);
-    ret->availability = is.reason;
+    ret->stop_ms = stop_of(deps, &closing, spec->daemon);
+    ret->availability = closing.reason;
 }
 
 static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
@@ -146,6 +148,7 @@ static void observe_proplet(const struct task_deps *deps, struct reconcile *rc,
         return;
 
     ret->uid = arena_strdup(rc->arena, object->uid);
+    ret->generation = object->generation;
     ret->type = proplet.spec.type;
     if (proplet.spec.k8s && deps->settings->allow_pod_template)
         ret->pod_template = proplet.spec.k8s->pod_template;

@@ -75,17 +75,20 @@ TEST(proplet_closes_at_its_second_and_opens_by_its_reconciler)
     ck_assert(!is_open("a", 1001));
 }
 
-/* A Task may have found it closed, and waits. */
-TEST(proplet_that_was_to_close_and_does_not_has_changed)
+/* A Task waits for it, or for a longer time. */
+TEST(another_close_to_come_is_a_change)
 {
-    struct availability is = { .state = AVAILABILITY_OPEN, .next_us = 1000 };
+    struct availability is = { .state = AVAILABILITY_OPEN, .next_us = 1000, .stop_us = 1500 };
 
-    ck_assert(!availabilities_set(availabilities, "a", &is, 7));
+    ck_assert(availabilities_set(availabilities, "a", &is, 7));
+    ck_assert(!availabilities_set(availabilities, "a", &is, 8));
     is.next_us = 2000; /* the override was made longer */
     ck_assert(availabilities_set(availabilities, "a", &is, 999));
     is.next_us = 1500; /* and shorter */
-    ck_assert(!availabilities_set(availabilities, "a", &is, 999));
-    is.next_us = 3000;
+    ck_assert(availabilities_set(availabilities, "a", &is, 999));
+    is.stop_us = 2500; /* and the grace */
+    ck_assert(availabilities_set(availabilities, "a", &is, 999));
+    is.next_us = is.stop_us = 3000;
     ck_assert(availabilities_set(availabilities, "a", &is, 2000));
     is.state = AVAILABILITY_CLOSED; /* although it was closed by its time before */
     ck_assert(availabilities_set(availabilities, "a", &is, 3000));

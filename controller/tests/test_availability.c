@@ -2,6 +2,7 @@
 #include "controller/device/availability.h"
 
 #include "common/base/clock.h"
+#include "common/base/str.h"
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
@@ -198,10 +199,10 @@ static const struct row ROWS[] = {
       .expected = "Open OverrideOpen since 27T12:00 stop - next - look 27T20:00" },
     { .spec = AVAILABLE(UNTIL("Open", "27T20:00") BOTH DAY),
       AT(12, 0),
-      .expected = "Open OverrideOpen since 27T12:00 stop - next 27T20:00 look 27T20:00" },
+      .expected = "Open OverrideOpen since 27T12:00 stop 27T20:05 next 27T20:00 look 27T20:00" },
     { .spec = AVAILABLE(UNTIL("Open", "27T16:00") BOTH DAY),
       AT(12, 0),
-      .expected = "Open OverrideOpen since 27T12:00 stop - next 27T17:00 look 27T16:00" },
+      .expected = "Open OverrideOpen since 27T12:00 stop 27T17:05 next 27T17:00 look 27T16:00" },
     { .spec = AVAILABLE(UNTIL("Closed", "27T20:00") BOTH DAY),
       AT(12, 0),
       .expected =
@@ -230,7 +231,7 @@ static const struct row ROWS[] = {
     { .spec = AVAILABLE(DAY),
       AT(12, 0),
       .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(-7, 0), false },
-      .expected = "Open InWindow in since 27T09:00 stop - next 27T17:00 look 27T17:00" },
+      .expected = "Open InWindow in since 27T09:00 stop 27T17:05 next 27T17:00 look 27T17:00" },
     { .spec = AVAILABLE(DAY),
       AT(17, 0),
       false,
@@ -241,7 +242,7 @@ static const struct row ROWS[] = {
     { .spec = AVAILABLE(NIGHT),
       AT(3, 0),
       .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(-18, 0), false },
-      .expected = "Open InWindow in since 26T22:00 stop - next 27T06:00 look 27T06:00" },
+      .expected = "Open InWindow in since 26T22:00 stop 27T06:05 next 27T06:00 look 27T06:00" },
     { .spec = AVAILABLE(SCHEDULE("\"daysOfWeek\":[\"mon-sun\"],\"hoursOfDay\":[\"0-23\"]")),
       AT(12, 0),
       .expected = "Open InWindow in since 27T12:00 stop - next - look 27T12:00" },
@@ -313,7 +314,7 @@ static const struct row SINCE[] = {
     { .spec = AVAILABLE(DAY),
       AT(12, 0),
       .before = { AVAILABILITY_CLOSED, REASON_RECLAIMED, AT(10, 0), false },
-      .expected = "Open InWindow in since 27T12:00 stop - next 27T17:00 look 27T17:00" },
+      .expected = "Open InWindow in since 27T12:00 stop 27T17:05 next 27T17:00 look 27T17:00" },
     { .spec = AVAILABLE(NIGHT),
       AT(12, 0),
       .before = { AVAILABILITY_CLOSED, REASON_RECLAIMED, AT(10, 0), false },
@@ -329,7 +330,7 @@ static const struct row SINCE[] = {
     { .spec = AVAILABLE(DAY),
       AT(16, 0),
       .before = { AVAILABILITY_CLOSED, REASON_OUTSIDE_WINDOW, AT(17, 0), false },
-      .expected = "Open InWindow in since 27T09:00 stop - next 27T17:00 look 27T17:00" },
+      .expected = "Open InWindow in since 27T09:00 stop 27T17:05 next 27T17:00 look 27T17:00" },
     { .spec = KILLED,
       AT(7, 0),
       .before = { AVAILABILITY_CLOSED, REASON_KILL_SWITCH, AT(8, 0), false },
@@ -439,6 +440,39 @@ TEST(edit_after_a_step_of_the_clock_does_not_move_a_close_that_was_seen)
     is = availability_reported(&is, AT(17, 1), 60000 * 67);
     ck_assert_int_eq(is.since_us, AT(16, 54));
     ck_assert_int_eq(is.stop_us, AT(16, 59));
+}
+
+/* An open Proplet of the first generation with a close at 17:00, which is looked at after so many milliseconds. */
+static const struct {
+    const char *spec;
+    int64_t generation, late_ms;
+    const char *expected;
+} FORESEEN[] = {
+    { AVAILABLE(DAY), 1, -60000, "Draining OutsideWindow in since 27T17:00 stop 27T17:05" },
+    { AVAILABLE(DAY), 1, 4999, "Draining OutsideWindow in since 27T17:00 stop 27T17:05" },
+    /* a process that was paused may have missed an opening */
+    { AVAILABLE(DAY), 1, 5000, "Open InWindow in since 27T09:00 stop -" },
+    { AVAILABLE(DAY), 2, 0, "Open InWindow in since 27T09:00 stop -" },
+    { AVAILABLE(UNTIL("Open", "27T17:00") BOTH NIGHT), 1, 0,
+      "Draining OutsideWindow since 27T17:00 stop 27T17:05" },
+    /* nothing is stopped then */
+    { AVAILABLE(UNTIL("Open", "27T17:00") BOTH BROKEN), 1, 0,
+      "Open OverrideOpen since 27T09:00 stop -" },
+    { AVAILABLE(""), 1, 0, "Open Always since 27T09:00 stop -" },
+    { KILLED, 2, 0, "Closed KillSwitch since 27T09:00 stop 27T09:00" },
+};
+
+TEST_EACH(close_is_foreseen_for_a_while_by_an_evaluation_of_the_same_spec, FORESEEN)
+{
+    const struct availability kept = evaluated(
+        FORESEEN[_i].spec, (struct availability_observed){ .generation = 1, .now_us = AT(9, 0) });
+    const struct availability is =
+        availability_foreseen(&kept, FORESEEN[_i].generation,
+                              AT(17, 0) + 1000 * FORESEEN[_i].late_ms, FORESEEN[_i].late_ms);
+
+    ck_assert(str_has_prefix(told(&is), FORESEEN[_i].expected));
+    if (is.state == AVAILABILITY_DRAINING)
+        ck_assert(is.since_ms == 0 || is.since_ms == 1);
 }
 
 /* Its clock may be behind that of the leader before. */

@@ -173,6 +173,17 @@ TEST(task_waits_until_an_override_ends)
     ck_assert_str_eq(state_of("alpha"), "Open Always True");
 }
 
+/* A member of the state that the debug page shows; "": it has none. */
+static const char *shown_of_alpha(const char *member)
+{
+    const char *body;
+
+    ck_assert_int_eq(
+        proplet_debug_page(&stage.proplet, stage.arena, "namespace=default&name=alpha", &body),
+        200);
+    return json_string(json_path(parsed(stage.arena, body), "availability", member, NULL), "");
+}
+
 TEST(pinned_task_waits_for_the_window_of_its_proplet)
 {
     stage_put_proplet("alpha", PROPLET("device-1", WINDOW));
@@ -190,6 +201,8 @@ TEST(pinned_task_waits_for_the_window_of_its_proplet)
     ck_assert_str_eq(stage_task_string("phase"), "running");
     ck_assert_str_eq(state_of("alpha"), "Open InWindow True");
     ck_assert_str_eq(time_of("alpha", "nextTransition"), "2026-01-01T00:20:00Z");
+    ck_assert_str_eq(time_of("alpha", "stopAt"), "");
+    ck_assert_str_eq(shown_of_alpha("stopAt"), "");
 }
 
 TEST(task_waits_for_a_window_that_is_long_enough)
@@ -233,8 +246,6 @@ TEST(its_own_timer_opens_it)
 
 TEST(closing_drains_what_runs_and_takes_nothing_new)
 {
-    const char *body;
-
     stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Open", "00:05")));
     stage_put_task(TASK(ON("alpha")));
     stage_run();
@@ -250,14 +261,9 @@ TEST(closing_drains_what_runs_and_takes_nothing_new)
     ck_assert_str_eq(
         json_string(json_path(stage_get(&KIND_TASK, "two"), "status", "reason", NULL), ""),
         "PropletUnavailable");
-    ck_assert_int_eq(
-        proplet_debug_page(&stage.proplet, stage.arena, "namespace=default&name=alpha", &body),
-        200);
-    const cJSON *kept = json_get(parsed(stage.arena, body), "availability");
-    ck_assert_str_eq(json_string(json_get(kept, "state"), ""), "Draining");
-    ck_assert_str_eq(json_string(json_get(kept, "reason"), ""), "OverrideClosed");
-    ck_assert_str_eq(json_string(json_get(kept, "nextTransition"), ""),
-                     "2026-01-01T00:30:00.000000Z");
+    ck_assert_str_eq(shown_of_alpha("state"), "Draining");
+    ck_assert_str_eq(shown_of_alpha("reason"), "OverrideClosed");
+    ck_assert_str_eq(shown_of_alpha("nextTransition"), "2026-01-01T00:30:00.000000Z");
     stage_delete(&KIND_TASK, "one");
     pass_minutes(2);
     ck_assert_str_eq(state_of("alpha"), "Closed OverrideClosed False");
@@ -319,6 +325,85 @@ TEST(running_task_is_stopped_at_the_stop_and_goes_elsewhere)
     ck_assert_str_eq(stage_task_string("assignedProplet"), "beta");
     ck_assert_int_eq(
         json_int(json_path(stage_get(&KIND_TASK, "one"), "status", "failures", NULL), 0), 0);
+}
+
+static void evaluate_alpha(void)
+{
+    const struct kube_name name = { .ns = "default", .name = "alpha" };
+
+    stage.still = false;
+    workqueue_add(stage.task.proplet_queue, &name);
+    stage_run();
+}
+
+/* To this time of the first hour, without a turn. */
+static void wait_until(int minute, int64_t more_ms)
+{
+    int64_t passed_ms = clock_wall_us(&stage.clock.clock) / 1000 - INT64_C(1767225600000);
+
+    stage_wait_ms(60000 * minute + more_ms - passed_ms);
+}
+
+/* alpha is open, and no Proplet has another turn: those of a whole fleet take seconds. */
+static void run_on_alpha(const char *availability, const char *task)
+{
+    stage_put_proplet("beta", PROPLET("device-2", KILLED));
+    stage_put_proplet("alpha", arena_printf(stage.arena, PROPLET("device-1", "%s"), availability));
+    stage_put_task(task);
+    stage_run();
+    ck_assert_str_eq(stage_task_string("phase"), "running");
+    stage.still = true;
+}
+
+static const struct {
+    const char *availability, *task;
+} FORESEEN[] = {
+    { OVERRIDE_THEN("Open", "00:05", "," SCHEDULE GRACE("0s")), TASK("") },
+    { OVERRIDE_THEN("Open", "00:04", "," SCHEDULE GRACE("1m")), TASK("") },
+    { OVERRIDE_THEN("Open", "00:05", "," SCHEDULE GRACE("1h")), TASK(",\"daemon\":true") },
+};
+
+TEST_EACH(task_stops_at_its_second_although_its_proplet_is_evaluated_later, FORESEEN)
+{
+    run_on_alpha(FORESEEN[_i].availability, FORESEEN[_i].task);
+    wait_until(4, 0);
+    stage_turns(200);
+    wait_until(5, -500);
+    stage_turns(1);
+    ck_assert(!is_stopped());
+    stage_turns(200);
+    ck_assert_int_eq(is_stopped(), _i != 1); /* the minute of grace is known by then */
+    evaluate_alpha();
+    ck_assert(is_stopped());
+    ck_assert_str_eq(stage_task_string("phase"), "pending");
+    ck_assert_str_eq(state_of("alpha"), "Closed OutsideWindow False");
+}
+
+TEST(task_of_an_edit_that_closes_earlier_stops_likewise)
+{
+    stage_put_proplet(
+        "alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:30", "," SCHEDULE GRACE("0s"))));
+    stage_put_task(TASK(ON("alpha")));
+    stage_run();
+    run_on_alpha(OVERRIDE_THEN("Open", "00:05", "," SCHEDULE GRACE("0s")), TASK(ON("alpha")));
+    wait_until(5, -500);
+    stage_turns(200);
+    ck_assert(is_stopped());
+}
+
+/* By an edit of which the kept evaluation knows nothing, or by a window that was missed. */
+TEST_TIMES(close_that_was_foreseen_stops_nothing_on_a_proplet_that_is_open, 2)
+{
+    run_on_alpha(OVERRIDE_THEN("Open", "00:05", "," SCHEDULE GRACE("0s")), TASK(""));
+    if (!_i)
+        stage_put_proplet(
+            "alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:30", "," SCHEDULE GRACE("0s"))));
+    wait_until(_i ? 11 : 5, 0);
+    stage_turns(200);
+    ck_assert(!is_stopped());
+    evaluate_alpha();
+    ck_assert(!is_stopped());
+    ck_assert_str_eq(stage_task_string("phase"), "running");
 }
 
 /* Its window of ten minutes was too short by a second, and is so each week. */
@@ -474,6 +559,25 @@ TEST_TIMES(next_leader_stops_at_the_same_time, 2)
     pass_minutes(2);
     ck_assert(is_stopped());
     ck_assert_str_eq(stage_task_string("phase"), "pending");
+}
+
+/* It closed at 00:05, and was open from 00:10 to 00:20: the leader comes before the end of that window, or after it. */
+TEST_TIMES(leader_that_was_away_over_a_window_looks_at_the_last_change, 2)
+{
+    stage_put_proplet("beta", PROPLET("device-2", KILLED));
+    stage_put_proplet(
+        "alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:05", "," SCHEDULE GRACE("1m"))));
+    stage_put_task(TASK(""));
+    stage_run();
+    pass_minutes(4);
+    wait_until(_i ? 22 : 12, 0);
+    stage.dead = true;
+    stage_run();
+    ck_assert_str_eq(state_of("alpha"), _i ? "Closed OutsideWindow False" : "Open InWindow True");
+    ck_assert_str_eq(time_of("alpha", "since"),
+                     _i ? "2026-01-01T00:20:00Z" : "2026-01-01T00:10:00Z");
+    ck_assert_int_eq(is_stopped(), _i);
+    ck_assert_str_eq(stage_task_string("phase"), _i ? "pending" : "running");
 }
 
 TEST(proplet_tells_once_how_many_tasks_it_stopped)

@@ -80,6 +80,7 @@ struct observed_restart {
 struct observed_proplet {
     enum proplet_type type; /* PROPLET_TYPE_UNSET: it is gone */
     const char *uid;
+    int64_t generation;
     bool exists;
     bool
         withdrawn; /* it does not exist because its pod was scaled away, and its Proplet is there */
@@ -99,7 +100,7 @@ struct observed_proplet {
     bool short_time;
     /* It stops what runs there then (monotonic): a daemon at its close; 0: it does not. */
     int64_t stop_ms;
-    enum reason availability; /* why it is open or closed; REASON_NONE: it always is */
+    enum reason availability; /* why it is closed at stop_ms; otherwise why it is open */
     const char *absence;      /* why it is not ready, as a message; NULL: it is, or is gone */
     int64_t offline_since_us; /* 0: it is not Offline */
     int64_t absent_from_ms;   /* its absence counts from then on (monotonic); 0: not at all */
