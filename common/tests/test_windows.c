@@ -120,6 +120,30 @@ TEST_EACH(it_opens_and_closes_by_local_clocks, TABLE)
         ck_assert_str_eq(rfc3339_format(change_us, text), TABLE[_i].next);
 }
 
+#define WINDOWS 16
+
+/* The most that a schedule may have. Each closes for a minute. */
+TEST(each_of_sixteen_windows_of_a_minute_counts)
+{
+    const char *text = "mon|08:00|08:01";
+    int64_t at_us, change_us;
+
+    for (int i = 1; i < WINDOWS; i++)
+        text = arena_printf(arena, "%s;mon|08:%02d|08:%02d", text, 2 * i, 2 * i + 1);
+    const struct windows windows = windows_of(text);
+
+    ck_assert_uint_eq(windows.len, WINDOWS);
+    ck_assert(rfc3339_parse("2026-11-23T08:00:00Z", &at_us));
+    for (int minute = 0; minute < 2 * WINDOWS - 1; minute++) {
+        ck_assert_int_eq(windows_open(&windows, NULL, at_us), minute % 2 == 0);
+        ck_assert(windows_last(&windows, NULL, at_us, &change_us));
+        ck_assert_int_eq(change_us, at_us);
+        ck_assert(windows_next(&windows, NULL, at_us, &change_us));
+        ck_assert_int_eq(change_us, at_us + INT64_C(60000000));
+        at_us = change_us;
+    }
+}
+
 /* --- texts ------------------------------------------------------------------------------------ */
 
 static const struct {

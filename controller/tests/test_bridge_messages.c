@@ -498,7 +498,7 @@ TEST(reclaim_waits_under_its_proplet_once)
 {
     struct mail *mail;
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 1000; i++)
         hub_receive(HUB_TOPIC("proplet/reclaim"), RECLAIM("device-1"));
     ck_assert_str_eq(hub_woken(hub.sink.proplet_queue), "alpha");
     ck_assert_uint_eq(mailbox_peek(hub.sink.mailbox, hub.arena, "uid-alpha", &mail), 1);
@@ -529,12 +529,15 @@ TEST_EACH(reclaim_that_cannot_count_is_counted_and_does_not_wait, REJECTED_RECLA
 
 TEST(reclaim_that_is_too_large_or_retained_is_counted)
 {
-    char text[2048];
+    static const size_t SIZES[] = { 1025, 10 << 20 };
 
-    memset(text, ' ', sizeof(text));
-    text[sizeof(text) - 1] = '\0';
-    hub_receive(HUB_TOPIC("proplet/reclaim"), text);
-    ck_metric("propeller_reclaims_rejected_total{reason=\"too_large\"} 1");
+    for (size_t i = 0; i < ARRAY_LEN(SIZES); i++) {
+        char *text = arena_alloc(hub.arena, 1, SIZES[i] + 1);
+
+        memset(text, ' ', SIZES[i]);
+        hub_receive(HUB_TOPIC("proplet/reclaim"), text);
+    }
+    ck_metric("propeller_reclaims_rejected_total{reason=\"too_large\"} 2");
     bridge_count_retained(HUB_TOPIC("proplet/reclaim"));
     ck_metric("propeller_reclaims_rejected_total{reason=\"retained\"} 1");
     ck_metric("propeller_mqtt_retained_total{kind=\"reclaim\"} 1");

@@ -1,4 +1,7 @@
 /* The three objects of a ScheduledMachine in both versions of Machine, and whose an object is. */
+#include <string.h>
+
+#include "common/api/names.h"
 #include "common/base/str.h"
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
@@ -48,6 +51,25 @@ TEST(parts_have_the_name_the_labels_and_a_plain_owner)
            "{\"apiVersion\":\"bootstrap.cluster.x-k8s.io/v1beta1\",\"kind\":\"K0sWorkerConfig\","
            "\"metadata\":{\"name\":\"night\",\"namespace\":\"default\",\"labels\":{" LABELS
            "},\"ownerReferences\":[" REFERENCE "}]},\"spec\":{\"a\":[1]}}");
+}
+
+TEST(longest_name_has_a_label_that_fits)
+{
+    const struct scheduledmachine_spec spec = decoded(SPEC);
+    char name[254];
+
+    memset(name, 'a', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    const cJSON *owner =
+        parsed(arena, arena_printf(arena, "{\"metadata\":{\"name\":\"%s\"}}", name));
+    const cJSON *metadata =
+        json_get(machine_make_part(arena, owner, &spec, spec.bootstrap), "metadata");
+    const char *label =
+        json_string(json_path(metadata, "labels", "5spot.finos.org/scheduled-machine", NULL), "");
+
+    ck_assert_str_eq(json_string(json_get(metadata, "name"), ""), name);
+    ck_assert_str_eq(label, label_value(arena, name));
+    ck_assert_uint_le(strlen(label), 63);
 }
 
 #define MACHINE_METADATA                                                                           \

@@ -1,4 +1,6 @@
 /* Turns of a ScheduledMachine: phases, other owners, another cluster, drain, emergency and deletion. */
+#include <string.h>
+
 #include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "common/kube/finalizer.h"
@@ -310,6 +312,41 @@ TEST(emergency_deletes_pods_and_stays_away)
     ck_assert_uint_eq(mstage.machines, 1);
 }
 
+/* After so many turns of it. */
+TEST_TIMES(node_that_goes_in_the_middle_of_an_emergency_holds_up_nothing, 10)
+{
+    const struct kube_name node = { .name = "node-1" };
+
+    open_it();
+    machine_stage_put_pod("a");
+    machine_stage_annotate_node(NODE_ANNOTATION_RECLAIM, "true");
+    for (int i = 0; i < 20 && !str_equal(machine_stage_phase(), "EmergencyRemove"); i++)
+        (void)!machine_stage_turn();
+    expect("EmergencyRemove", "B I M N p1");
+    for (int i = 0; i < _i; i++)
+        (void)!machine_stage_turn();
+    fake_api_delete(mstage.api, &KIND_NODE, &node);
+    machine_stage_run();
+    ck_assert_str_eq(machine_stage_phase(), "Disabled");
+    ck_assert(!strchr(machine_stage_left(), 'M'));
+    ck_assert_msg(!mstage.broken, "%s", mstage.broken);
+}
+
+TEST(active_machine_that_loses_its_node_goes_on)
+{
+    const struct kube_name node = { .name = "node-1" };
+
+    open_it();
+    mstage.still = true; /* otherwise the Machine gets another one */
+    fake_api_delete(mstage.api, &KIND_NODE, &node);
+    machine_stage_run();
+    expect("Active", "B I M p0");
+    machine_stage_put(STAGE_NEVER, "");
+    mstage.still = false;
+    machine_stage_run();
+    expect("Inactive", "p0");
+}
+
 TEST(node_that_outlives_its_machine_loses_the_annotations)
 {
     open_it();
@@ -384,6 +421,19 @@ TEST(refused_creation_is_an_error_and_is_tried_again)
     expect("Error", "p0");
     ck_assert_str_eq(machine_stage_condition("Ready", "reason"), "MachineCreationFailed");
     mstage.refusal = 0;
+    machine_stage_run();
+    expect("Active", "B I M N p0");
+}
+
+TEST(kind_that_comes_later_is_found)
+{
+    mstage.has_no_machines = true;
+    machine_stage_put(STAGE_ANYTIME, "");
+    for (int i = 0; i < 5; i++)
+        (void)!machine_stage_turn();
+    expect("Error", "B I p0");
+    ck_assert_str_eq(machine_stage_condition("Ready", "reason"), "MachineCreationFailed");
+    mstage.has_no_machines = false;
     machine_stage_run();
     expect("Active", "B I M N p0");
 }
