@@ -30,13 +30,13 @@ wait_proplet worker Running
 
 # It runs on until the stop, and then on another Proplet; what ends within the grace counts.
 add_task long "$(wasm sleep)" '[-1]' "$on_either"
-add_task short "$(wasm sleep)" '[50]' "$(task_on worker)"
 wait_task long running
-wait_task short running
 uid=$(task long .metadata.uid)
 started "$uid"
 add_proplet other device-2 '{"metadata":{"labels":{"site":"here"}}}'
 wait_proplet other Running
+add_task short "$(wasm sleep)" '[200]' "$(task_on worker)"
+started "$(task short .metadata.uid)"
 available worker "$(closed 10s 600)"
 wait_state worker Draining
 stop=$(proplet worker .status.availability.stopAt)

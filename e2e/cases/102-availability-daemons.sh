@@ -29,7 +29,7 @@ kubelet_runs "$ends"
 kubelet_runs "$(pod_of_task runs)"
 wait_task ends running
 wait_task runs running
-available pods "$(closed 6s)"
+available pods "$(closed 15s)"
 wait_state pods Draining
 kubelet_ended "$ends" 0 7
 wait_task ends completed
