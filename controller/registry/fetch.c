@@ -208,21 +208,19 @@ static void take_outcome(const struct fetch_means *means, const struct pull *pul
     ret->signed_by = pull->signed_by;
 }
 
-/* Runs a pull; one that brought something invalid is run once more. */
+/* Runs a pull; one that brought something invalid is run once more, without what is remembered. */
 static void run_pull(const struct fetch_means *means, struct arena *arena,
                      const struct pull_target *target, struct pull *pull, struct fetch_result *ret)
 {
-    bool is_again = false;
+    struct pull_target again = *target;
     struct error err = { 0 };
-    int r;
 
-    for (;;) {
-        pull_begin(pull, arena, target);
+    pull_begin(pull, arena, target);
+    int r = pull_run(pull, &means->pull, &ret->was_pulled, &err);
+    if (r == 0 && pull->outcome == PULL_FAILED && pull->reason == REASON_MODULE_INVALID) {
+        again.aim = again.aim == PULL_KNOWN ? PULL_MODULE : again.aim;
+        pull_begin(pull, arena, &again);
         r = pull_run(pull, &means->pull, &ret->was_pulled, &err);
-        if (r < 0 || pull->outcome != PULL_FAILED || pull->reason != REASON_MODULE_INVALID ||
-            is_again)
-            break;
-        is_again = true;
     }
     take_outcome(means, pull, r, &err, arena, ret);
 }
@@ -250,13 +248,19 @@ static void remember(const struct fetch_means *means, struct arena *arena, const
     module_cache_remember(means->pull.cache, reference->digest, &record);
 }
 
+/* record: what is remembered of the manifest, and still holds; NULL: nothing. */
 static void fetch_module(const struct fetch_means *means, struct arena *arena,
-                         struct pull_target *target, const struct module_record *known,
+                         struct pull_target *target, const struct module_record *record,
                          struct fetch_result *ret)
 {
     struct pull pull;
 
     target->aim = PULL_MODULE;
+    if (record) {
+        target->aim = PULL_KNOWN;
+        target->known = (struct module_choice){ .digest = record->layer, .bytes = record->bytes };
+        target->known_signer = record->signed_by;
+    }
     run_pull(means, arena, target, &pull, ret);
     count_pull(ret);
     if (ret->outcome != FETCH_DONE)
@@ -267,26 +271,11 @@ static void fetch_module(const struct fetch_means *means, struct arena *arena,
              (struct module_record){
                  .layer = ret->digest,
                  .bytes = ret->bytes,
-                 .public_in = known ? known->public_in : NULL,
+                 .public_in = record ? record->public_in : NULL,
                  .signed_by = ret->signed_by,
              });
     if (!ret->was_pulled)
         metric_add(&hits_total, 1, NULL);
-}
-
-/* The module is there: asks only whether the manifest may be read. false: it is not there any more. */
-static bool fetch_access(const struct fetch_means *means, struct arena *arena,
-                         struct pull_target *target, const struct module_record *record,
-                         struct fetch_result *ret)
-{
-    struct pull pull;
-
-    target->aim = PULL_ACCESS;
-    run_pull(means, arena, target, &pull, ret);
-    if (ret->outcome != FETCH_DONE)
-        return true;
-    remember(means, arena, &pull, *record);
-    return take_record(means, target, record, true, ret);
 }
 
 void fetch_run(const struct fetch_means *means, struct arena *arena,
@@ -309,14 +298,11 @@ void fetch_run(const struct fetch_means *means, struct arena *arena,
 
     bool is_known = module_cache_record(means->pull.cache, arena, target.reference.digest, &record);
 
-    if (is_known && is_signed(&target, &record)) {
-        if (may_read(means, arena, &target, &record)) {
-            if (take_record(means, &target, &record, true, ret))
-                return;
-        } else if (fetch_access(means, arena, &target, &record, ret)) {
-            return;
-        }
-    }
+    if (is_known && (!is_signed(&target, &record) || record.bytes > target.max_bytes))
+        is_known = false;
+    if (is_known && may_read(means, arena, &target, &record) &&
+        take_record(means, &target, &record, true, ret))
+        return;
     fetch_module(means, arena, &target, is_known ? &record : NULL, ret);
 }
 

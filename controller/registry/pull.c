@@ -137,8 +137,8 @@ static int ask(struct carrier *carrier, const struct pull_request *request, stru
     return request->is_module ? describe_file(carrier, ret, err) : 0;
 }
 
-/* Whether the module is in the folder, for example by another manifest; then it is pinned. */
-static bool is_there(const struct carrier *carrier, struct pull_reply *ret)
+/* Pins the module if it is in the folder, for example by another manifest. */
+static bool is_there(const struct carrier *carrier)
 {
     const struct module_choice *module = &carrier->pull->module;
     struct module_cache *cache = carrier->means->cache;
@@ -146,18 +146,41 @@ static bool is_there(const struct carrier *carrier, struct pull_reply *ret)
 
     if (!module_cache_pin(cache, module->digest, true, &bytes))
         return false;
-    if (bytes != module->bytes) { /* the manifest lies: the pull will say so */
-        module_cache_unpin(cache, module->digest);
-        return false;
+    if (bytes == module->bytes)
+        return true;
+    module_cache_unpin(cache, module->digest); /* the manifest lies: the pull will say so */
+    return false;
+}
+
+/* Takes the module from the folder if the repository has it for these credentials. *ret_is_taken: it is pinned. An answer
+ * that is no yes takes nothing: the request for the module itself says what it means. */
+static int take_there(struct carrier *carrier, const struct pull_request *request,
+                      struct pull_reply *ret, bool *ret_is_taken, struct error *err)
+{
+    const struct module_choice *module = &carrier->pull->module;
+    struct pull_request head = *request;
+    struct pull_reply reply;
+
+    *ret_is_taken = false;
+    if (!is_there(carrier))
+        return 0;
+    head.method = "HEAD";
+    head.is_module = false;
+
+    int r = ask(carrier, &head, &reply, err);
+    *ret_is_taken = r == 0 && reply.status / 100 == 2;
+    if (!*ret_is_taken) {
+        module_cache_unpin(carrier->means->cache, module->digest);
+        return r;
     }
     *ret = (struct pull_reply){
         .status = 200,
         .headers = "",
-        .file_bytes = bytes,
+        .file_bytes = module->bytes,
         .file_digest = module->digest,
         .file_is_wasm = true,
     };
-    return true;
+    return 0;
 }
 
 static int ask_for_module(struct carrier *carrier, const struct pull_request *request,
@@ -165,9 +188,11 @@ static int ask_for_module(struct carrier *carrier, const struct pull_request *re
 {
     if (!carrier->writer) {
         int64_t bytes = carrier->pull->module.bytes;
+        bool is_taken;
+        int r = take_there(carrier, request, ret, &is_taken, err);
 
-        if (is_there(carrier, ret))
-            return 0;
+        if (r < 0 || is_taken)
+            return r;
         carrier->writer = module_writer_create(carrier->means->cache, bytes);
         if (!carrier->writer)
             return error_set(err, ERROR_UNAVAILABLE,

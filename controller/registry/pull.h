@@ -16,8 +16,8 @@ struct pull_means {
 };
 
 /*
- * Runs a pull that was begun until it ends, which pull->outcome then says. Of a module that is there, no blob is asked for;
- * *ret_was_pulled says whether one was. After PULL_DONE of a PULL_MODULE the module is in the folder, verified, and pinned
+ * Runs a pull that was begun until it ends, which pull->outcome then says. Of a module that is there, the registry is asked only
+ * whether it has it for these credentials; *ret_was_pulled says whether it was asked for the bytes. After PULL_DONE of a PULL_MODULE the module is in the folder, verified, and pinned
  * once. ERROR_CANCELED: is_canceled. ERROR_UNAVAILABLE: the folder has no room, or the disk refuses.
  */
 int pull_run(struct pull *pull, const struct pull_means *means, bool *ret_was_pulled,

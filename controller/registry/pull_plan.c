@@ -20,6 +20,10 @@ void pull_begin(struct pull *pull, struct arena *arena, const struct pull_target
         .authorization = { .logins = target->logins, .allows_plain = target->registry->is_plain },
         .manifest = target->reference.digest,
     };
+    if (target->aim == PULL_KNOWN) {
+        pull->module = target->known;
+        pull->signed_by = target->known_signer;
+    }
 }
 
 void pull_end(struct pull *pull, enum pull_next outcome, enum reason reason, const char *format,
@@ -162,8 +166,8 @@ static void take_head(struct pull *pull, const struct pull_reply *reply)
 {
     const char *digest = http_client_header(pull->arena, reply->headers, "Docker-Content-Digest");
 
-    if (pull->target.aim == PULL_ACCESS) {
-        pull_done(pull);
+    if (pull->target.aim == PULL_KNOWN) {
+        pull_signed(pull);
         return;
     }
     if (!module_digest_is_valid(digest)) {
@@ -222,8 +226,8 @@ static void take_manifest(struct pull *pull, const struct pull_reply *reply)
                  "has another manifest than its digest '%s' says", digest);
         return;
     }
-    if (pull->target.aim == PULL_ACCESS) {
-        pull_done(pull);
+    if (pull->target.aim == PULL_KNOWN) {
+        pull_signed(pull);
         return;
     }
     if (module_manifest_choose(pull->arena, type, reply->body, reply->len, &choice, &err) < 0) {

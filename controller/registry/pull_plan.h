@@ -18,7 +18,7 @@
 
 enum pull_aim {
     PULL_DIGEST, /* of the manifest of a tag */
-    PULL_ACCESS, /* whether the manifest of this digest may be read: its module is there */
+    PULL_KNOWN,  /* of the manifest with this digest, which has been read: `known` is its module */
     PULL_MODULE, /* of the manifest with this digest */
 };
 
@@ -29,6 +29,9 @@ struct pull_target {
     struct registry_logins logins;
     int64_t max_bytes;
     const struct public_keys *keys; /* NULL: no signature is needed */
+    /* PULL_KNOWN: needs no other check than whether these credentials may read manifest and blob. */
+    struct module_choice known;
+    const char *known_signer; /* see pull.signed_by */
 };
 
 enum pull_step {

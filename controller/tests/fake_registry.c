@@ -198,7 +198,7 @@ static const char *answer_locked(struct fake_registry *registry, const char *req
     registry->counts.all++;
     registry->since_manner++;
     registry->counts.heads += str_has_prefix(request, "HEAD ");
-    registry->counts.blobs += is_blob;
+    registry->counts.blobs += is_blob && str_has_prefix(request, "GET ");
     registry->counts.manifests +=
         str_has_prefix(request, "GET ") && str_has_prefix(path, PATH "manifests/");
     if (authorization)
@@ -210,7 +210,7 @@ static const char *answer_locked(struct fake_registry *registry, const char *req
         return give_token(registry, authorization ? authorization : "");
     if (!is_allowed(registry, authorization ? authorization : ""))
         return refuse(registry);
-    if (!item || !str_has_prefix(path, PATH))
+    if (!item || !str_has_prefix(path, PATH) || str_equal(reference, registry->manner.lacks))
         return status(registry, "404 Not Found", "");
     return is_blob && registry->manner.is_silent ? RAW_SILENT
                                                  : give(registry, item, request, is_blob, false);

@@ -29,11 +29,12 @@ struct registry_manner {
     bool hides_digests;  /* no Docker-Content-Digest */
     bool
         has_referrers; /* the index at the tag sha256-<hex> answers /referrers/, too; else that is 404 */
-    bool is_silent; /* takes requests for blobs and never answers */
+    bool is_silent;    /* takes requests for blobs and never answers */
+    const char *lacks; /* digest: 404 for it, though manifests name it; NULL: nothing */
 };
 
 struct registry_counts {
-    unsigned all, heads, manifests, blobs, tokens;
+    unsigned all, heads, manifests, blobs, tokens; /* manifests and blobs: by GET */
 };
 
 struct fake_registry;

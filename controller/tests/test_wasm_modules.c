@@ -1,234 +1,17 @@
-/* The service of modules: what Tasks are answered, what is asked for at registries, and who may have what. */
-#include "controller/registry/modules.h"
-
+/* The service of modules: what Tasks are answered, and what is asked for at registries. */
 #include <malloc.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/cond.h"
-#include "common/base/digest.h"
-#include "common/tests/arena_fixture.h"
-#include "common/tests/fake_clock.h"
-#include "common/tests/parsed.h"
 #include "common/tests/suite.h"
 #include "common/tests/temp_dir.h"
-#include "controller/tests/fake_registry.h"
+#include "controller/tests/service_fixture.h"
 #include "controller/tests/signer.h"
 
-#define MODULE_BYTES 5000
-#define CACHE_BYTES 12000
-#define MAX_BYTES 6000
-#define PATIENCE_MS 20000
-#define TAG "r.example/acme/add:1"
-#define LOGIN "user:password"
 #define LARGE_MANIFEST (3 << 20)
 
-static struct fake_registry *registry, *other;
-static struct fake_clock clock_of_test;
-static struct wasm_modules *modules;
-static struct wasm_modules_settings settings;
-static const char *entries[2];
-static struct wasm_module_answer answer;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed;
-static unsigned wakes, secret_reads;
-static enum error_code secret_error; /* of reads from now on */
-static const char *secret_login;     /* NULL: the Secret does not exist */
-
-static void wake(void *ctx UNUSED, const struct kube_name *task UNUSED)
-{
-    pthread_mutex_lock(&lock);
-    wakes++;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
-}
-
-static int read_secret(void *ctx UNUSED, struct arena *target, const struct kube_name *name,
-                       const cJSON **ret, struct error *err)
-{
-    cJSON *secret = json_object(target);
-    const char *config, *login;
-    enum error_code code;
-
-    pthread_mutex_lock(&lock);
-    secret_reads++;
-    login = secret_login;
-    code = secret_error;
-    pthread_mutex_unlock(&lock);
-    if (code)
-        return error_set(err, code, "no");
-    if (!login || strcmp(name->ns, "private") != 0)
-        return error_set(err, ERROR_NOT_FOUND, "no Secret '%s'", name->name);
-    config =
-        arena_printf(target, "{\"auths\":{\"%s\":{\"auth\":\"%s\"}}}", fake_registry_host(registry),
-                     base64_encode(target, login, strlen(login)));
-    json_set_string(secret, "type", "kubernetes.io/dockerconfigjson");
-    json_set_string(json_set_object(secret, "data"), ".dockerconfigjson",
-                    base64_encode(target, config, strlen(config)));
-    *ret = secret;
-    return 0;
-}
-
-static void set_secret(enum error_code code, const char *login)
-{
-    pthread_mutex_lock(&lock);
-    secret_error = code;
-    secret_login = login;
-    pthread_mutex_unlock(&lock);
-}
-
-static void start_service(void)
-{
-    const struct wasm_modules_host host = { .clock = &clock_of_test.clock,
-                                            .read_secret = read_secret,
-                                            .wake = wake };
-    struct error err = { 0 };
-
-    ck_assert_msg(wasm_modules_create(&settings, &host, &modules, &err) == 0, "%s", err.message);
-    ck_assert_int_eq(wasm_modules_start(modules, &err), 0);
-}
-
-static void restart_service(void)
-{
-    wasm_modules_stop(modules);
-    wasm_modules_destroy(modules);
-    start_service();
-}
-
-static void set_up(void)
-{
-    arena_set_up();
-    json_init();
-    (void)signal(SIGPIPE, SIG_IGN);
-    cond_init(&changed);
-    fake_clock_init(&clock_of_test);
-    registry = fake_registry_start();
-    other = fake_registry_start();
-    entries[0] = arena_printf(arena, "r.example=http://%s", fake_registry_host(registry));
-    entries[1] = arena_printf(arena, "other.example=http://%s", fake_registry_host(other));
-    settings = (struct wasm_modules_settings){
-        .registries = { entries, 2 },
-        .cache_dir = arena_printf(arena, "%s/modules", temp_dir(arena)),
-        .cache_bytes = CACHE_BYTES,
-        .max_bytes = MAX_BYTES,
-    };
-    start_service();
-}
-
-static void tear_down(void)
-{
-    wasm_modules_stop(modules);
-    wasm_modules_destroy(modules);
-    fake_registry_stop(registry);
-    fake_registry_stop(other);
-    arena_tear_down();
-}
-
-TEST_GROUP("wasm modules", set_up, tear_down);
-
-/* A module of its own for each number. */
-static const char *module_of(int number)
-{
-    char *bytes = arena_alloc(arena, MODULE_BYTES, 1);
-
-    memcpy(bytes, "\0asm\1\0\0", 8);
-    bytes[MODULE_BYTES - 1] = (char)number;
-    return bytes;
-}
-
-static const char *digest_of(int number)
-{
-    char hex[SHA256_HEX_LEN];
-
-    return arena_printf(arena, "sha256:%s", sha256_hex(module_of(number), MODULE_BYTES, hex));
-}
-
-static const char *push(struct fake_registry *to, const char *tag, int number)
-{
-    return fake_registry_push(to, tag, module_of(number), MODULE_BYTES);
-}
-
-static const char *by_digest(const char *digest)
-{
-    return arena_printf(arena, "r.example/acme/add@%s", digest);
-}
-
-static void want_of(const char *ns, const char *uid, const char *reference, const char *manifest,
-                    bool with_secret)
-{
-    static const char *names[] = { "pull" };
-    struct wasm_module_wish wish = {
-        .uid = uid, .reference = reference, .manifest = manifest, .secrets = { names, with_secret }
-    };
-
-    ck_assert(kube_name_set(&wish.task, ns, uid));
-    wasm_modules_want(modules, arena, &wish, &answer);
-}
-
-static unsigned wakes_seen(void)
-{
-    unsigned seen;
-
-    pthread_mutex_lock(&lock);
-    seen = wakes;
-    pthread_mutex_unlock(&lock);
-    return seen;
-}
-
-static void await_wake(unsigned seen)
-{
-    struct timespec deadline = cond_deadline(PATIENCE_MS);
-
-    pthread_mutex_lock(&lock);
-    while (seen == wakes)
-        ck_assert_msg(cond_wait_until(&changed, &lock, &deadline), "no wake: %s", answer.message);
-    pthread_mutex_unlock(&lock);
-}
-
-/* Asks again at each wake until the state is no PENDING, or its reason is this one. */
-static void await_of(const char *ns, const char *uid, const char *reference, const char *manifest,
-                     bool with_secret, enum reason reason)
-{
-    for (;;) {
-        unsigned seen = wakes_seen();
-
-        want_of(ns, uid, reference, manifest, with_secret);
-        if (answer.state != WASM_MODULE_PENDING || answer.reason == reason)
-            return;
-        await_wake(seen);
-    }
-}
-
-static void await(const char *uid, const char *reference, const char *manifest)
-{
-    await_of("public", uid, reference, manifest, false, REASON_NONE);
-}
-
-static void expect_ready(const char *manifest, int number)
-{
-    char bytes[MODULE_BYTES];
-    struct error err = { 0 };
-
-    ck_assert_msg(answer.state == WASM_MODULE_READY, "%s", answer.message);
-    ck_assert_str_eq(answer.manifest, manifest);
-    ck_assert_str_eq(answer.digest, digest_of(number));
-    ck_assert_int_eq(answer.bytes, MODULE_BYTES);
-    ck_assert_int_eq(wasm_modules_read(modules, answer.digest, 0, bytes, MODULE_BYTES, &err), 0);
-    ck_assert_mem_eq(bytes, module_of(number), MODULE_BYTES);
-}
-
-static void expect_failed(enum reason reason, bool is_final, const char *message)
-{
-    ck_assert_int_eq(answer.state, WASM_MODULE_FAILED);
-    ck_assert_str_eq(reason_text(answer.reason), reason_text(reason));
-    ck_assert_int_eq(answer.is_final, is_final);
-    ck_assert_msg(strstr(answer.message, message) != NULL, "%s", answer.message);
-    ck_assert_ptr_null(strstr(answer.message, "password"));
-}
+TEST_GROUP("wasm modules", service_set_up, service_tear_down);
 
 /* --- references ------------------------------------------------------------------------------- */
 
@@ -565,118 +348,7 @@ TEST(file_of_a_task_is_kept_until_it_is_released)
     expect_failed(REASON_MODULE_TOO_LARGE, true, "--module-max-bytes allows 6000");
 }
 
-/* --- who may have what ------------------------------------------------------------------------ */
-
-static void await_private(const char *uid, const char *reference)
-{
-    await_of("private", uid, reference, NULL, true, REASON_NONE);
-}
-
-TEST_TIMES(private_module_goes_to_tasks_with_credentials_alone, 2)
-{
-    const char *manifest = push(registry, "1", 1), *reference = by_digest(manifest);
-    unsigned all;
-
-    fake_registry_behave(registry, &(struct registry_manner){ .basic = LOGIN, .by_token = _i });
-    set_secret(0, LOGIN);
-    await("a", reference, NULL);
-    expect_failed(REASON_MODULE_FORBIDDEN, false, "is refused with status 401 without credentials");
-    await_private("b", reference);
-    expect_ready(manifest, 1);
-
-    /* in the cache it is as private */
-    await("c", reference, NULL);
-    expect_failed(REASON_MODULE_FORBIDDEN, false, "is refused with status 401 without credentials");
-
-    /* credentials that have read it need no request */
-    all = fake_registry_counts(registry).all;
-    await_private("d", reference);
-    expect_ready(manifest, 1);
-    ck_assert_uint_eq(fake_registry_counts(registry).all, all);
-    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 1);
-
-    /* after a day they are asked for again, and not the blob */
-    fake_clock_advance(&clock_of_test, 24 * 3600 * 1000);
-    await_private("e", reference);
-    expect_ready(manifest, 1);
-    ck_assert_uint_gt(fake_registry_counts(registry).all, all);
-    ck_assert_uint_eq(fake_registry_counts(registry).blobs, 1);
-
-    /* without the Secret, once its memory has passed, nothing is given */
-    set_secret(0, NULL);
-    fake_clock_advance(&clock_of_test, 60000);
-    await_private("f", reference);
-    expect_failed(REASON_PULL_SECRET_MISSING, false,
-                  "Secret 'pull' of spec.imagePullSecrets does not exist");
-}
-
-TEST(credentials_of_one_registry_reach_no_other)
-{
-    const char *manifest = push(other, "1", 1);
-
-    fake_registry_behave(other, &(struct registry_manner){ .basic = LOGIN });
-    set_secret(0, LOGIN);
-    await_private("a", arena_printf(arena, "other.example/acme/add@%s", manifest));
-    expect_failed(REASON_MODULE_FORBIDDEN, false, "without credentials");
-    ck_assert_str_eq(fake_registry_authorization(other), "");
-}
-
-TEST(new_process_knows_of_no_reader)
-{
-    const char *manifest = push(registry, "1", 1), *reference = by_digest(manifest);
-
-    fake_registry_behave(registry, &(struct registry_manner){ .basic = LOGIN });
-    set_secret(0, LOGIN);
-    await_private("a", reference);
-    expect_ready(manifest, 1);
-    restart_service();
-    await("b", reference, NULL);
-    expect_failed(REASON_MODULE_FORBIDDEN, false, "");
-    set_secret(0, "user:other");
-    await_private("c", reference);
-    expect_failed(REASON_MODULE_FORBIDDEN, false, "to all credentials");
-}
-
-TEST(secret_is_read_once_a_minute)
-{
-    const char *first = push(registry, NULL, 1), *second = push(registry, NULL, 2);
-
-    fake_registry_behave(registry, &(struct registry_manner){ .basic = LOGIN });
-    set_secret(0, LOGIN);
-    await_private("a", by_digest(first));
-    await_private("b", by_digest(second));
-    ck_assert_uint_eq(secret_reads, 1);
-    fake_clock_advance(&clock_of_test, 60000);
-    await_private("c", by_digest(second));
-    expect_ready(second, 2);
-    ck_assert_uint_eq(secret_reads, 2);
-}
-
-TEST(secret_without_rights_names_what_to_apply)
-{
-    set_secret(ERROR_FORBIDDEN, NULL);
-    await_private("a", TAG);
-    expect_failed(REASON_PULL_SECRET_MISSING, false, "apply rbac/module-pull-secrets");
-    set_secret(ERROR_TIMEOUT, NULL);
-    await_of("private", "b", TAG, NULL, true, REASON_REGISTRY_UNAVAILABLE);
-    ck_assert_ptr_nonnull(strstr(answer.message, "Secret 'pull' cannot be read"));
-    ck_assert_uint_eq(fake_registry_counts(registry).all, 0);
-}
-
-TEST(credentials_of_the_operator_serve_all)
-{
-    const char *manifest = push(registry, "1", 1);
-
-    settings.docker_config = temp_file(
-        arena, temp_dir(arena), "config.json",
-        arena_printf(arena,
-                     "{\"auths\":{\"%s\":{\"username\":\"user\",\"password\":\"password\"}}}",
-                     fake_registry_host(registry)));
-    restart_service();
-    fake_registry_behave(registry, &(struct registry_manner){ .basic = LOGIN });
-    await("a", by_digest(manifest), NULL);
-    expect_ready(manifest, 1);
-}
+/* --- flags ------------------------------------------------------------------------------------ */
 
 TEST(flags_that_cannot_be_used_are_named)
 {
@@ -712,7 +384,7 @@ static void write_keys(struct signer *signer)
 
 static void set_up_signed(void)
 {
-    set_up();
+    service_set_up();
     good = signer_create("P-256");
     stranger = signer_create("P-256");
     keys_dir = temp_dir(arena);
@@ -724,7 +396,7 @@ static void tear_down_signed(void)
 {
     signer_destroy(good);
     signer_destroy(stranger);
-    tear_down();
+    service_tear_down();
 }
 
 TEST_GROUP("signed modules", set_up_signed, tear_down_signed);

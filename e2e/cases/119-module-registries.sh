@@ -109,9 +109,14 @@ for key in ours theirs; do
     openssl ec -in "$PART/$key.key" -pubout -out "$PART/$key.pem" 2>>"$PART/openssl.log"
 done
 stop controller TERM
-controller_start --module-registries "open.example=http://127.0.0.1:$OCI_PORT" --module-cache-dir "$PART/modules" \
+kn delete secret both >/dev/null
+controller_start --module-registries "http://$WITH_TOKEN,open.example=http://127.0.0.1:$OCI_PORT" --module-cache-dir "$PART/modules" \
     --module-public-keys "$PART/ours.pem"
 wait_proplet worker Running
+
+# The Secret is gone, and the module is in the cache.
+by_reference deleted "$WITH_TOKEN/acme/add@$digest" both
+expect_failure deleted PullSecretMissing
 
 # Each module is another one, as the same bytes pushed to another repository have the same manifest.
 signed() { # signed NAME [OPTION...]: a module with a signature
