@@ -671,8 +671,32 @@ int wasm_modules_read(struct wasm_modules *modules, const char *digest, int64_t 
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
+static bool is_due(const struct job *job, int64_t now_ms)
+{
+    return job->state == JOB_QUEUED && job->next_ms <= now_ms;
+}
+
+static bool have_one_registry(const struct job *a, const struct job *b)
+{
+    return str_equal(a->registry->asked, b->registry->asked);
+}
+
+/* With the lock. Whether this pull and an earlier one keep all threads with one registry while a job of another one is
+ * due. The later one ends, and begins again when a thread is free. */
+static bool gives_way(const struct wasm_modules *modules, const struct job *job, int64_t now_ms)
+{
+    size_t earlier = 0;
+    bool is_awaited = false;
+
+    for (const struct job *other = modules->queue; other != job; other = other->next)
+        earlier += other->state == JOB_RUNNING && have_one_registry(other, job);
+    for (const struct job *other = modules->queue; other; other = other->next)
+        is_awaited |= is_due(other, now_ms) && !have_one_registry(other, job);
+    return is_awaited && earlier == PULLERS - 1;
+}
+
 /* The hook of a transfer. */
-static bool is_unwanted(void *ctx)
+static bool is_to_end(void *ctx)
 {
     struct job *job = ctx;
     struct wasm_modules *modules = job->owner;
@@ -680,7 +704,8 @@ static bool is_unwanted(void *ctx)
     bool is_end;
 
     pthread_mutex_lock(&modules->lock);
-    is_end = modules->is_stopping || (!job->wants && now_ms - job->unwanted_ms >= UNWANTED_MS);
+    is_end = modules->is_stopping || (!job->wants && now_ms - job->unwanted_ms >= UNWANTED_MS) ||
+             gives_way(modules, job, now_ms);
     pthread_mutex_unlock(&modules->lock);
     return is_end;
 }
@@ -713,45 +738,46 @@ static void run(struct wasm_modules *modules, struct job *job, struct arena *are
         return;
     }
     means.pull.ctx = job;
-    means.pull.is_canceled = is_unwanted;
+    means.pull.is_canceled = is_to_end;
     fetch_run(&means, of_run, &job->order, keys, &result);
     copy_result(arena, &result, ret);
 }
 
-/* A registry has one pull at a time, so that one that is slow leaves the other thread to others. */
 static bool is_registry_busy(const struct wasm_modules *modules, const struct job *job)
 {
     for (const struct job *other = modules->queue; other; other = other->next) {
-        if (other->state == JOB_RUNNING && str_equal(other->registry->asked, job->registry->asked))
+        if (other->state == JOB_RUNNING && have_one_registry(other, job))
             return true;
     }
     return false;
 }
 
-/* With the lock. NULL: none may run; *ret_awaits: one may later, by time alone. */
+/* With the lock. The oldest job that is due, of a registry that has no pull if there is one. NULL: none is due;
+ * *ret_awaits: one will be, by time alone. */
 static struct job *pick(struct wasm_modules *modules, bool *ret_awaits)
 {
     int64_t now_ms = clock_monotonic_ms(modules->host.clock);
+    struct job *oldest = NULL;
 
     *ret_awaits = false;
     for (struct job *job = modules->queue; job; job = job->next) {
-        if (job->state != JOB_QUEUED)
+        *ret_awaits |= job->state == JOB_QUEUED;
+        if (!is_due(job, now_ms))
             continue;
-        if (job->next_ms > now_ms)
-            *ret_awaits = true;
-        else if (!is_registry_busy(modules, job))
+        if (!is_registry_busy(modules, job))
             return job;
+        oldest = oldest ? oldest : job;
     }
-    return NULL;
+    return oldest;
 }
 
 static void plan_retry(struct job *job, int64_t now_ms)
 {
-    uint32_t delay_ms = NO_ROOM_MS;
+    uint32_t delay_ms = job->result.outcome == FETCH_NO_ROOM ? NO_ROOM_MS : 0;
 
     job->state = JOB_QUEUED;
     job->lacks_room = job->result.outcome == FETCH_NO_ROOM && !job->result.is_disk_full;
-    if (job->result.outcome != FETCH_NO_ROOM) {
+    if (job->result.outcome == FETCH_LATER) {
         int64_t asked_ms = (int64_t)job->result.retry_after_s * 1000;
 
         delay_ms = backoff_ms(RETRY_MS, RETRY_MAX_MS, ++job->failures);
@@ -802,7 +828,7 @@ static void work_on(struct wasm_modules *modules, struct job *job)
     pthread_mutex_lock(&modules->lock);
     unused = settle(modules, job, &result, result_arena);
     tasks = tasks_to_wake(modules, job, arena, &len);
-    pthread_cond_broadcast(&modules->changed); /* its registry is free */
+    pthread_cond_broadcast(&modules->changed);
     pthread_mutex_unlock(&modules->lock);
     dispose(modules, unused);
     wake_tasks(modules, tasks, len);

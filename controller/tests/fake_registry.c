@@ -7,11 +7,13 @@
 
 #include "common/base/alloc.h"
 #include "common/base/arena.h"
+#include "common/base/cond.h"
 #include "common/base/digest.h"
 #include "common/base/str.h"
 #include "common/tests/raw_server.h"
 
 #define MAX_ITEMS 64
+#define PATIENCE_MS 20000 /* less than the 30 s after which a pull gives up */
 #define PATH "/v2/acme/add/"
 
 struct item {
@@ -233,7 +235,7 @@ struct fake_registry *fake_registry_start(void)
     struct fake_registry *registry = xcalloc(1, sizeof(*registry));
 
     pthread_mutex_init(&registry->lock, NULL);
-    (void)pthread_cond_init(&registry->asked, NULL);
+    cond_init(&registry->asked);
     pthread_mutex_lock(&registry->lock);
     registry->arena = arena_create();
     registry->authorization = "";
@@ -280,9 +282,11 @@ struct registry_counts fake_registry_counts(struct fake_registry *registry)
 
 void fake_registry_await_blobs(struct fake_registry *registry, unsigned count)
 {
+    struct timespec deadline = cond_deadline(PATIENCE_MS);
+
     pthread_mutex_lock(&registry->lock);
     while (registry->counts.blobs < count)
-        (void)pthread_cond_wait(&registry->asked, &registry->lock);
+        ck_assert(cond_wait_until(&registry->asked, &registry->lock, &deadline));
     pthread_mutex_unlock(&registry->lock);
 }
 

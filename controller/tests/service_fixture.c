@@ -165,26 +165,33 @@ unsigned wakes_seen(void)
     return seen;
 }
 
+static void await_wake_until(unsigned seen, const struct timespec *deadline)
+{
+    pthread_mutex_lock(&lock);
+    while (seen == wakes)
+        ck_assert_msg(cond_wait_until(&changed, &lock, deadline), "no wake: %s", answer.message);
+    pthread_mutex_unlock(&lock);
+}
+
 void await_wake(unsigned seen)
 {
     struct timespec deadline = cond_deadline(PATIENCE_MS);
 
-    pthread_mutex_lock(&lock);
-    while (seen == wakes)
-        ck_assert_msg(cond_wait_until(&changed, &lock, &deadline), "no wake: %s", answer.message);
-    pthread_mutex_unlock(&lock);
+    await_wake_until(seen, &deadline);
 }
 
 void await_of(const char *ns, const char *uid, const char *reference, const char *manifest,
               bool with_secret, enum reason reason)
 {
+    struct timespec deadline = cond_deadline(PATIENCE_MS);
+
     for (;;) {
         unsigned seen = wakes_seen();
 
         want_of(ns, uid, reference, manifest, with_secret);
         if (answer.state != WASM_MODULE_PENDING || answer.reason == reason)
             return;
-        await_wake(seen);
+        await_wake_until(seen, &deadline);
     }
 }
 

@@ -207,9 +207,11 @@ TEST(silent_registry_delays_no_other_and_no_stop)
     fake_registry_behave(registry, &(struct registry_manner){ .is_silent = true });
     want_of("public", "a", by_digest(slow), NULL, false);
     want_of("public", "b", by_digest(next), NULL, false);
-    fake_registry_await_blobs(registry, 1);
+    fake_registry_await_blobs(registry, 2); /* both threads */
     await("c", arena_printf(arena, "other.example/acme/add@%s", manifest), NULL);
     expect_ready(manifest, 2);
+    wasm_modules_release(modules, "c");
+    fake_registry_await_blobs(registry, 3); /* the one that gave way, again */
     want_of("public", "a", by_digest(slow), NULL, false);
     ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
 
@@ -221,6 +223,17 @@ TEST(silent_registry_delays_no_other_and_no_stop)
     ck_assert_int_lt(end.tv_sec - begin.tv_sec, 10); /* time-outs are 30 s */
     want_of("public", "a", by_digest(slow), NULL, false);
     ck_assert_int_eq(answer.state, WASM_MODULE_PENDING);
+}
+
+/* Two pulls, of which each has a thread, and no end. */
+static void keep_threads(void)
+{
+    const char *slow = push(registry, NULL, 3), *too = push(registry, NULL, 4);
+
+    fake_registry_behave(registry, &(struct registry_manner){ .is_silent = true });
+    want_of("public", "slow", by_digest(slow), NULL, false);
+    want_of("public", "too", by_digest(too), NULL, false);
+    fake_registry_await_blobs(registry, 2);
 }
 
 static void want_300(void)
@@ -244,11 +257,7 @@ TEST(registry_that_is_away_leaves_places_to_others)
 
 TEST(place_of_a_task_that_is_released_goes_to_the_next)
 {
-    const char *slow = push(registry, "slow", 1);
-
-    fake_registry_behave(registry, &(struct registry_manner){ .is_silent = true });
-    want_of("public", "slow", by_digest(slow), NULL, false);
-    fake_registry_await_blobs(registry, 1); /* all others wait behind it */
+    keep_threads();
     want_300();
 
     unsigned before = wakes_seen();
@@ -260,13 +269,11 @@ TEST(place_of_a_task_that_is_released_goes_to_the_next)
 
 TEST(pull_that_no_task_wants_ends_after_ten_seconds)
 {
-    const char *slow = push(registry, "1", 1), *manifest = push(registry, "2", 2);
+    const char *manifest = push(registry, "2", 2);
 
-    fake_registry_behave(registry, &(struct registry_manner){ .is_silent = true });
-    want_of("public", "a", by_digest(slow), NULL, false);
-    fake_registry_await_blobs(registry, 1);
+    keep_threads();
     fake_registry_behave(registry, &(struct registry_manner){ 0 });
-    wasm_modules_release(modules, "a");
+    wasm_modules_release(modules, "slow");
     want_of("public", "b", by_digest(manifest), NULL, false); /* behind it */
     fake_clock_advance(&clock_of_test, 10000);
     await("b", by_digest(manifest), NULL);
