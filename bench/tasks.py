@@ -60,7 +60,12 @@ def metadata_of(options, kind, name):
 def create_task(connection, options, name):
     """Returns the uid, and the times before the request and after the answer."""
     spec = {"name": name, "functionName": "main", "inputs": [10, 32]}
-    spec["file"] = options.module + "A" * (options.inline_bytes // 4 * 4)
+    if options.image_url:
+        spec["imageUrl"] = options.image_url
+    else:
+        spec["file"] = options.module + "A" * (options.inline_bytes // 4 * 4)
+    if options.proplet:
+        spec["propletSelector"] = {"propletId": options.proplet.replace("NUMBER", name.rpartition("-")[2])}
     if options.suspend:
         spec["suspend"] = True
     if options.daemon:
@@ -305,7 +310,7 @@ def measure_latency(options):
     completions = Completions(options)
     created = {}
     for number in range(options.count):
-        name = f"latency-{number}"
+        name = f"{options.prefix}-{number}"
         created[name] = create_task(connection, options, name)
         time.sleep(PAUSE)
     uids = {uid for uid, _, _ in created.values()}
@@ -323,7 +328,20 @@ def measure_latency(options):
     )
 
 
+def measure_runs(options):
+    """One Task after the other: from the answer to the create until a watch tells that it is completed."""
+    connection = UnixConnection(options.socket)
+    completions = Completions(options)
+    times = []
+    for number in range(options.first + 1, options.first + options.count + 1):
+        uid, _, after = create_task(connection, options, f"{options.prefix}-{number}")
+        wait_until(lambda uid=uid: uid in completions.times, f"{options.prefix}-{number} to be completed")
+        times.append(completions.times[uid] - after)
+    print(f"{percentile(times, 0.5) * 1000:.1f}")
+
+
 MODES = {
+    "runs": measure_runs,
     "latency": measure_latency,
     "many": create_many,
     "drop": drop_tasks,
@@ -343,6 +361,8 @@ def main():
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--prefix", default="many", help="of the Tasks' names")
     parser.add_argument("--inline-bytes", type=int, default=0, help="added to the module")
+    parser.add_argument("--image-url", help="reference to the module, instead of --module")
+    parser.add_argument("--proplet", help="where they run; NUMBER is that of the Task")
     parser.add_argument("--journal", help="of the devices; for latency and rate")
     parser.add_argument("--audit", help="log of the API server; for latency")
     parser.add_argument("--from", type=int, default=0, dest="first", help="so many are there")

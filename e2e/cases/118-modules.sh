@@ -9,16 +9,7 @@ case_begin
 oci_start
 base64 -d <<<"$ADDITION" >"$PART/add.wasm"
 wasm scalar | base64 -d >"$PART/other.wasm"
-# The addition with a custom section of 2 MiB, so that it goes in five parts.
-"$PYTHON_HOME/bin/python" -c '
-import sys
-size, pad = 2 << 20, b"\x03pad"
-number, length = size + len(pad), b""
-while number:
-    length += bytes([number & 0x7f | (0x80 if number > 0x7f else 0)])
-    number >>= 7
-sys.stdout.buffer.write(open(sys.argv[1], "rb").read() + b"\0" + length + pad + bytes(range(256)) * (size >> 8))
-' "$PART/add.wasm" >"$PART/large.wasm"
+padded_module $((2 << 20)) >"$PART/large.wasm"
 PARTS=5
 oci_push acme/add 1 "$PART/add.wasm"
 oci_push acme/large 1 "$PART/large.wasm"

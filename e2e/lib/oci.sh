@@ -15,6 +15,17 @@ oci_start() {
 oci_answers() { curl -sSf "http://127.0.0.1:$OCI_PORT/v2/"; }
 oci_stop() { stop oci TERM; }
 
+# padded_module BYTES: the addition with a custom section, so that it has this size
+padded_module() {
+    "$PYTHON_HOME/bin/python" -c '
+import base64, sys
+module, name = base64.b64decode(sys.argv[1]), b"\x03pad"
+rest = int(sys.argv[2]) - len(module) - 6  # number and length of the section
+length = bytes(rest >> 7 * place & 0x7f | (0x80 if place < 4 else 0) for place in range(5))
+sys.stdout.buffer.write(module + b"\0" + length + name + bytes(range(256)) * (rest // 256 + 1))
+' "$ADDITION" "$1" | head -c "$1"
+}
+
 # oci_push REPOSITORY TAG FILE
 oci_push() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/push_module.py" "127.0.0.1:$OCI_PORT" "$@" >/dev/null; }
 # oci_blobs DIGEST: how often it was sent
