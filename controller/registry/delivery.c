@@ -37,7 +37,8 @@ struct waiting {
     int64_t started_ms;       /* its start went out; 0: not yet */
     int64_t request_ms;       /* a request that is not judged yet; 0: none */
     int64_t request_floor_ms; /* of one that is served now; 0: none */
-    int requests;             /* those that were served */
+    bool has_parts;           /* parts were sent since it began to wait */
+    int passes;               /* that its device caused */
 };
 TAILQ_HEAD(waiting_list, waiting);
 
@@ -54,8 +55,9 @@ struct line {
     struct map *starts; /* client id -> int64_t: the last start with this module */
     struct waiting_list waiting;
     size_t waiting_count;
-    size_t unjudged; /* requests */
-    bool is_busy;    /* a part of it is on its way */
+    struct map *by_key; /* the same, not owned */
+    size_t unjudged;    /* requests */
+    bool is_busy;       /* a part of it is on its way */
 };
 TAILQ_HEAD(line_list, line);
 
@@ -103,6 +105,7 @@ static void waiting_free(struct line *line, struct waiting *waiting)
 {
     TAILQ_REMOVE(&line->waiting, waiting, entry);
     line->waiting_count--;
+    (void)map_remove(line->by_key, waiting->key);
     free(waiting->key);
     free(waiting->client_id);
     free(waiting);
@@ -115,6 +118,7 @@ static void line_free(struct deliveries *deliveries, struct line *line)
     TAILQ_REMOVE(&deliveries->lines, line, entry);
     deliveries->line_count--;
     map_destroy(line->starts);
+    map_destroy(line->by_key);
     free(line->sent_ms);
     free(line->digest);
     free(line);
@@ -172,18 +176,39 @@ static struct line *find_line(struct deliveries *deliveries, const char *channel
     return NULL;
 }
 
-static bool is_idle(const struct line *line)
+/* Its start went out, and the device may still look. */
+static bool may_lack(const struct waiting *waiting, int64_t now_ms)
 {
-    return TAILQ_EMPTY(&line->waiting) && !line->is_busy;
+    return waiting->started_ms && !waiting->wanted &&
+           now_ms - waiting->started_ms < DELIVERY_LOOK_MS;
+}
+
+/* Else it only remembers what its device caused. */
+static bool is_active(const struct waiting *waiting, int64_t now_ms)
+{
+    return waiting->wanted || waiting->pass_ms || waiting->request_floor_ms ||
+           may_lack(waiting, now_ms);
+}
+
+static bool is_idle(const struct line *line, int64_t now_ms)
+{
+    const struct waiting *waiting;
+
+    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        if (is_active(waiting, now_ms))
+            return false;
+    }
+    return !line->is_busy;
 }
 
 /* false: something waits for each line. */
 static bool make_room(struct deliveries *deliveries)
 {
     struct line *line, *oldest = NULL;
+    int64_t now_ms = now_of(deliveries);
 
     for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
-        if (is_idle(line) && (!oldest || line->used_ms < oldest->used_ms))
+        if ((!oldest || line->used_ms < oldest->used_ms) && is_idle(line, now_ms))
             oldest = line;
     }
     if (oldest)
@@ -207,31 +232,61 @@ static struct line *use_line(struct deliveries *deliveries, const struct deliver
     line->parts = ((size_t)wish->bytes + PAYLOAD_PART_BYTES - 1) / PAYLOAD_PART_BYTES;
     line->sent_ms = xcalloc(line->parts + 1, sizeof(*line->sent_ms));
     line->starts = map_create(free);
+    line->by_key = map_create(NULL);
     TAILQ_INIT(&line->waiting);
     TAILQ_INSERT_TAIL(&deliveries->lines, line, entry);
     deliveries->line_count++;
     return line;
 }
 
-static struct waiting *use_waiting(struct line *line, const struct delivery_wish *wish)
+/* The oldest one that is not active gives way. false: there is none. */
+static bool make_place(struct line *line, int64_t now_ms)
 {
-    struct waiting *waiting;
+    struct waiting *waiting = TAILQ_FIRST(&line->waiting);
 
-    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
-        if (str_equal(waiting->key, wish->key) && waiting->attempt == wish->attempt &&
-            str_equal(waiting->client_id, wish->client_id))
-            return waiting;
-    }
-    if (line->waiting_count >= DELIVERY_MAX_WAITING)
+    while (waiting && is_active(waiting, now_ms))
+        waiting = TAILQ_NEXT(waiting, entry);
+    if (waiting)
+        waiting_free(line, waiting);
+    return waiting;
+}
+
+/* NULL: too many wait. */
+static struct waiting *use_waiting(struct line *line, const struct delivery_wish *wish,
+                                   int64_t now_ms)
+{
+    struct waiting *waiting = map_get(line->by_key, wish->key);
+
+    if (waiting && waiting->attempt == wish->attempt &&
+        str_equal(waiting->client_id, wish->client_id))
+        return waiting;
+    if (waiting)
+        waiting_free(line, waiting);
+    if (line->waiting_count >= DELIVERY_MAX_WAITING && !make_place(line, now_ms))
         return NULL;
     waiting = xcalloc(1, sizeof(*waiting));
     waiting->key = xstrdup(wish->key);
     waiting->client_id = xstrdup(wish->client_id);
     waiting->attempt = wish->attempt;
     waiting->task = wish->task;
+    waiting->fresh_ms = wish->fresh_ms;
+    map_set(line->by_key, waiting->key, waiting);
     TAILQ_INSERT_TAIL(&line->waiting, waiting, entry);
     line->waiting_count++;
     return waiting;
+}
+
+/* A device that comes up again lacks what was sent before. One that does so too often gets its start all the same, and
+ * may ask. */
+static void note_fresh(struct waiting *waiting, int64_t fresh_ms)
+{
+    if (waiting->fresh_ms == fresh_ms)
+        return;
+    if (waiting->has_parts && waiting->passes >= DELIVERY_MAX_PASSES)
+        return;
+    waiting->passes += waiting->has_parts;
+    waiting->has_parts = false;
+    waiting->fresh_ms = fresh_ms;
 }
 
 static int64_t floor_of(const struct line *line, const struct waiting *waiting, int64_t now_ms)
@@ -257,6 +312,7 @@ static void note_start(struct line *line, struct waiting *started, int64_t now_m
     }
     *at_ms = now_ms;
     started->wanted = false;
+    started->has_parts = false;
     started->started_ms = now_ms;
     started->request_ms = 0;
     started->request_floor_ms = 0;
@@ -269,11 +325,11 @@ static void note_start(struct line *line, struct waiting *started, int64_t now_m
 static enum delivery_state want(struct line *line, const struct delivery_wish *wish, bool claims,
                                 int64_t now_ms, int64_t *ret_after_ms)
 {
-    struct waiting *waiting = use_waiting(line, wish);
+    struct waiting *waiting = use_waiting(line, wish, now_ms);
 
     if (!waiting)
         return DELIVERY_NO_ROOM;
-    waiting->fresh_ms = wish->fresh_ms;
+    note_fresh(waiting, wish->fresh_ms);
     line->used_ms = now_ms;
     if (delivery_is_too_slow(waiting->pass_ms, now_ms)) {
         waiting_free(line, waiting);
@@ -329,7 +385,8 @@ void deliveries_drop(struct deliveries *deliveries, const char *uid, bool ended)
             if (!is_of(waiting->key, uid))
                 continue;
             waiting->wanted = false;
-            if (ended || !waiting->started_ms)
+            waiting->pass_ms = 0;
+            if (ended)
                 waiting_free(line, waiting);
         }
     }
@@ -337,13 +394,6 @@ void deliveries_drop(struct deliveries *deliveries, const char *uid, bool ended)
 }
 
 /* --- requests of devices --- */
-
-/* Its start went out, and the device may still look. */
-static bool may_lack(const struct waiting *waiting, int64_t now_ms)
-{
-    return waiting->started_ms && !waiting->wanted &&
-           now_ms - waiting->started_ms < DELIVERY_LOOK_MS;
-}
 
 /* Returns why the request has no effect; NULL: it is judged later. */
 static const char *take_request(struct line *line, int64_t now_ms)
@@ -356,7 +406,7 @@ static const char *take_request(struct line *line, int64_t now_ms)
     for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
         if (!may_lack(waiting, now_ms))
             continue;
-        if (waiting->requests >= DELIVERY_MAX_REQUESTS) {
+        if (waiting->passes >= DELIVERY_MAX_PASSES) {
             refusal = refusal ? "limited" : NULL;
             continue;
         }
@@ -413,21 +463,16 @@ static struct due *due_of(struct arena *arena, const struct line *line, int64_t 
 /* true: it is to be served. */
 static bool judge(struct line *line, const struct due *due, bool unconfirmed)
 {
-    struct waiting *waiting;
-    bool served = false;
+    struct waiting *waiting = map_get(line->by_key, due->key);
 
-    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
-        if (!str_equal(waiting->key, due->key) || waiting->attempt != due->attempt ||
-            waiting->request_ms != due->request_ms)
-            continue;
-        waiting->request_ms = 0;
-        if (!unconfirmed || waiting->requests >= DELIVERY_MAX_REQUESTS)
-            continue;
-        waiting->request_floor_ms = due->request_ms;
-        waiting->requests++;
-        served = true;
-    }
-    return served;
+    if (!waiting || waiting->attempt != due->attempt || waiting->request_ms != due->request_ms)
+        return false;
+    waiting->request_ms = 0;
+    if (!unconfirmed || waiting->passes >= DELIVERY_MAX_PASSES)
+        return false;
+    waiting->request_floor_ms = due->request_ms;
+    waiting->passes++;
+    return true;
 }
 
 /* All requests of a line that are due are judged together, as they do not say of which device they are. */
@@ -534,8 +579,8 @@ static void consider(struct deliveries *deliveries, struct arena *arena, struct 
 /* Nothing of it counts for any device any more. */
 static bool is_forgotten(const struct line *line, int64_t now_ms)
 {
-    return is_idle(line) && now_ms - line->used_ms > DELIVERY_KEPT_MS &&
-           now_ms - line->done_ms > DELIVERY_KEPT_MS;
+    return now_ms - line->used_ms > DELIVERY_KEPT_MS && now_ms - line->done_ms > DELIVERY_KEPT_MS &&
+           is_idle(line, now_ms);
 }
 
 static void forget_old(struct deliveries *deliveries, int64_t now_ms)
@@ -548,8 +593,7 @@ static void forget_old(struct deliveries *deliveries, int64_t now_ms)
         next = TAILQ_NEXT(line, entry);
         for (; waiting; waiting = behind) {
             behind = TAILQ_NEXT(waiting, entry);
-            if (!waiting->wanted && !waiting->pass_ms && !waiting->request_floor_ms &&
-                !may_lack(waiting, now_ms))
+            if (!is_active(waiting, now_ms) && !waiting->has_parts && !waiting->passes)
                 waiting_free(line, waiting);
         }
         if (is_forgotten(line, now_ms))
@@ -625,6 +669,7 @@ static void note_sent(struct deliveries *deliveries, const struct choice *choice
     for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
         int64_t floor_ms = floor_of(line, waiting, now_ms);
 
+        waiting->has_parts |= waiting->wanted;
         if (waiting->wanted && !waiting->pass_ms)
             waiting->pass_ms = began_ms;
         if (waiting->wanted && before_ms <= floor_ms &&

@@ -13,7 +13,7 @@
  *  1. A part is published under the digest of its module, and only for an attempt that waits for it.
  *  2. REACHED: the broker has acknowledged every part since the floor of the device (delivery_plan.h).
  *  3. A message of a device causes nothing but parts of a module whose start went out on its channel: at most
- *     DELIVERY_MAX_REQUESTS passes for each attempt.
+ *     DELIVERY_MAX_PASSES passes for each attempt.
  *  4. In memory there is one part at a time, and at most DELIVERY_MAX_LINES pairs of channel and module with
  *     DELIVERY_MAX_WAITING attempts and devices each. All of it is lost at a restart, which costs another pass.
  *

@@ -21,7 +21,8 @@
 #define DELIVERY_SUBSCRIBED_MS 1000
 /* A device looks at once, and after 5 s. A device that has not started by then lacks parts. */
 #define DELIVERY_REQUEST_MS 7000
-#define DELIVERY_MAX_REQUESTS 2
+/* Of one attempt, that its device causes: by requests, and by coming up again while it waits. */
+#define DELIVERY_MAX_PASSES 2
 /* The time for which a device looks. */
 #define DELIVERY_LOOK_MS 60000
 

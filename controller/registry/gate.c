@@ -149,9 +149,7 @@ static struct task_module *module_of(struct arena *arena, const char *manifest, 
 
 static bool has_microcontroller(const struct due *due)
 {
-    return store_find(due->gate->options.proplets, due->rc->arena, INDEX_EMBEDDED,
-                      due->attempt->proplet.channel)
-        .len;
+    return store_count(due->gate->options.proplets, INDEX_EMBEDDED, due->attempt->proplet.channel);
 }
 
 /* Returns the bytes of the start without the module; 0: they are not known, or it cannot be made. */
@@ -184,9 +182,8 @@ static size_t base64_len(size_t len)
 /* Base64 needs no escapes in JSON. Targets of a broadcast may be on channels that differ in it. */
 static bool needs_parts(struct due *due, size_t module_len)
 {
-    size_t proplets = store_find(due->gate->options.proplets, due->rc->arena, INDEX_CHANNEL,
-                                 due->attempt->proplet.channel)
-                          .len;
+    size_t proplets =
+        store_count(due->gate->options.proplets, INDEX_CHANNEL, due->attempt->proplet.channel);
     size_t len = module_len + rest_of_start(due);
 
     if (due->attempt->proplet.dialect == DIALECT_EMBEDDED)
@@ -323,18 +320,12 @@ static void ask(struct due *due, struct wasm_module_answer *ret)
     wasm_modules_want(due->gate->options.modules, due->rc->arena, &wish, ret);
 }
 
-/* The choice of a run is written before anything is sent, and what a device gets is what was chosen. */
+/* What a device gets is what the run chose. A tag without a choice is never READY. */
 static bool is_chosen(struct due *due, const struct wasm_module_answer *answer)
 {
     const struct task_module *module = due->attempt->task.status.module;
     const char *manifest = manifest_of(due);
-    bool is_digest = strchr(due->attempt->task.spec.image_url, '@');
 
-    if (!manifest && !is_digest) {
-        due->ret->step = BRING_CHOICE;
-        due->ret->module = module_of(due->rc->arena, answer->manifest, NULL, 0);
-        return false;
-    }
     if ((!manifest || str_equal(manifest, answer->manifest)) &&
         (!module || !module->digest || str_equal(module->digest, answer->digest)))
         return true;

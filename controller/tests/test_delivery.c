@@ -144,6 +144,23 @@ static void request(const char *text)
     deliveries_request(world.deliveries, "d/c", text, strlen(text));
 }
 
+static int64_t counted(const char *result)
+{
+    struct buf text = BUF_INIT(METRICS_MAX_TEXT);
+    const char *line;
+    int64_t ret = -1;
+
+    ck_assert(metrics_write(&text));
+    line = strstr(buf_string(&text),
+                  arena_printf(arena, "propeller_module_requests_total{result=\"%s\"} ", result));
+    if (line) {
+        line = strchr(line, ' ') + 1;
+        ck_assert(str_to_int64(arena_strndup(arena, line, strcspn(line, "\n")), &ret));
+    }
+    buf_release(&text);
+    return ret;
+}
+
 TEST_GROUP("delivery", set_up, tear_down);
 
 TEST(every_part_has_its_place_and_its_bytes)
@@ -252,6 +269,33 @@ TEST(device_that_just_became_running_has_parts_after_that_only)
     wait_ms(DELIVERY_SUBSCRIBED_MS + 1);
     run();
     ck_assert_uint_eq(world.published_count, 2 * PARTS);
+}
+
+/* Each time its Task waits no more, and then again. */
+TEST(device_that_comes_up_again_and_again_causes_two_passes)
+{
+    struct delivery_wish wish = wish_of("u", "device-1");
+    int64_t after_ms;
+
+    ck_assert_int_eq(want("u", "device-1", true), DELIVERY_WAITS);
+    for (int i = 0; i < 10; i++) {
+        run();
+        deliveries_drop(world.deliveries, "u", false);
+        wait_ms(1000);
+        wish.fresh_ms = clock_monotonic_ms(&world.clock.clock);
+        (void)deliveries_want(world.deliveries, &wish, false, &after_ms);
+        wait_ms(DELIVERY_SUBSCRIBED_MS + 1);
+    }
+    run();
+    ck_assert_uint_eq(world.published_count, 3 * PARTS);
+    wait_ms(DELIVERY_SETTLE_MS);
+    ck_assert_int_eq(deliveries_want(world.deliveries, &wish, true, &after_ms), DELIVERY_REACHED);
+    request(REQUEST); /* the two are used */
+    ck_assert_int_eq(counted("limited"), 1);
+
+    wish.attempt = 2;
+    wish.fresh_ms = clock_monotonic_ms(&world.clock.clock);
+    ck_assert_int_eq(deliveries_want(world.deliveries, &wish, true, &after_ms), DELIVERY_WAITS);
 }
 
 TEST(nothing_is_sent_while_the_broker_is_away_and_all_of_it_afterwards)
@@ -368,23 +412,6 @@ TEST(module_is_sent_to_its_end_before_the_next_one_of_its_channel)
 }
 
 /* --- requests --- */
-
-static int64_t counted(const char *result)
-{
-    struct buf text = BUF_INIT(METRICS_MAX_TEXT);
-    const char *line;
-    int64_t ret = -1;
-
-    ck_assert(metrics_write(&text));
-    line = strstr(buf_string(&text),
-                  arena_printf(arena, "propeller_module_requests_total{result=\"%s\"} ", result));
-    if (line) {
-        line = strchr(line, ' ') + 1;
-        ck_assert(str_to_int64(arena_strndup(arena, line, strcspn(line, "\n")), &ret));
-    }
-    buf_release(&text);
-    return ret;
-}
 
 TEST(request_of_a_device_that_lacks_parts_is_served_after_seven_seconds)
 {
