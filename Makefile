@@ -343,6 +343,10 @@ deps: ## bring packages, control plane and Python environment (needs root only i
 demo: ## a Task computed on a device, from nothing (KEEP=1 keeps it, CLUSTER=1 on a real control plane)
 	@e2e/demo.sh
 
+.PHONY: demo-modules
+demo-modules: ## a Task whose module, signed, comes from a registry that it starts (KEEP=1 keeps it)
+	@e2e/demo.sh modules
+
 .PHONY: demo-fl
 demo-fl: ## federated learning on eight devices, every model recomputed with NumPy (ROUNDS=20)
 	@e2e/demo-fl.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A Task computed on a device, from nothing: on propeller-standalone, or with CLUSTER=1 on a real control
-# plane. `demo.sh stop` ends one that was kept with KEEP=1; `demo.sh down` ends its propeller-standalone alone, and
+# plane. `demo.sh modules` takes its module, signed, from a registry. `demo.sh stop` ends one that was kept with KEEP=1; `demo.sh down` ends its propeller-standalone alone, and
 # `demo.sh up` starts that again.
 set -euo pipefail
 
@@ -13,6 +13,7 @@ SAMPLES=$ROOT/config/samples
 NS=default
 DEVICE_TIMES=(--alive-interval 10)
 CONTROLLER_TIMES=()
+MODULE=acme/add
 
 step() { printf '\n==> %s\n' "$*"; }
 
@@ -66,11 +67,27 @@ bring_up_standalone() {
     bring_up_broker
     step "propeller-standalone: API server, store, admission and controller in one process"
     controller_prepare
+    [[ -z $from_registry ]] || bring_up_registry
     standalone_start "${CONTROLLER_OPTIONS[@]}"
     cluster_proxy
     wait_for 30 "the controller to be ready" curl -sSf -o /dev/null "http://127.0.0.1:$HEALTH_PORT/readyz"
     say "serves https://127.0.0.1:$APISERVER_PORT, takes $(awk '$1 == "VmRSS:" { printf "%.1f", $2 / 1024 }' \
         "/proc/$(pid_of standalone)/status") MiB; everything it keeps is in one folder"
+}
+
+bring_up_registry() {
+    step "A registry, in which '$MODULE' has one module that is signed and one that is not"
+    oci_start
+    openssl ecparam -name prime256v1 -genkey -noout -out "$PART/cosign.key"
+    openssl ec -in "$PART/cosign.key" -pubout -out "$PART/cosign.pub" 2>"$PART/openssl.log"
+    base64 -d <<<"$ADDITION" >"$PART/add.wasm"
+    padded_module 1000 >"$PART/unsigned.wasm"
+    oci_push "$MODULE" 1 "$PART/add.wasm"
+    oci_push "$MODULE" unsigned "$PART/unsigned.wasm"
+    oci_sign "$MODULE" 1 "$PART/cosign.key"
+    CONTROLLER_OPTIONS+=(--module-registries "http://127.0.0.1:$OCI_PORT" --module-cache-dir "$PART/modules"
+        --module-public-keys "$PART/cosign.pub")
+    say "listens on 127.0.0.1:$OCI_PORT; the controller takes only what the key in $PART/cosign.pub signed"
 }
 
 bring_up_cluster() {
@@ -99,10 +116,9 @@ bring_up_cluster() {
     say "serves https://localhost:$WEBHOOK_PORT; is ready: http://127.0.0.1:$WEBHOOK_HEALTH_PORT/readyz"
 }
 
-run_the_sample() {
-    local proplet task
+bring_up_device() {
+    local proplet
     proplet=$(sample "$SAMPLES/proplet-external.yaml" .metadata.name)
-    task=$(sample "$SAMPLES/task-addition.yaml" .metadata.name)
     step "A Proplet named '$proplet', whose device calls itself '$identity'"
     show apply -f config/samples/proplet-external.yaml
     wait_for 30 "the controller to see it" field_is proplets "$proplet" '.status.phase // ""' Initializing
@@ -112,7 +128,40 @@ run_the_sample() {
     device_start device --identity "$identity"
     wait_proplet "$proplet" Running
     show get proplets
+}
 
+# expect_answer TASK
+expect_answer() {
+    answer=$(k get task "$1" -o 'jsonpath={.status.results}')
+    printf '\n$ kubectl get task %s -o jsonpath={.status.results}\n%s\n' "$1" "$answer"
+    expect_eq "the answer" 42 "$answer"
+}
+
+run_from_registry() {
+    local tag
+    for tag in 1 unsigned; do
+        step "A Task by imageUrl: main(10, 32) of 127.0.0.1:$OCI_PORT/$MODULE:$tag"
+        k patch --local --type=merge --patch={} -f "$SAMPLES/task-module.yaml" -o json |
+            jq --arg name "module-$tag" --arg url "127.0.0.1:$OCI_PORT/$MODULE:$tag" '
+                .metadata.name = $name | .spec.imageUrl = $url | del(.spec.imagePullSecrets)' >"$PART/$tag.json"
+        show apply -f "$PART/$tag.json"
+    done
+    wait_task module-1 completed
+    wait_task module-unsigned failed
+    step "What the cluster says"
+    show get tasks
+    show get task module-1 -o 'jsonpath={.status.module}'
+    say ""
+    show get task module-unsigned -o 'jsonpath={.status.reason}: {.status.error}'
+    say ""
+    expect_eq "the reason" ModuleUnsigned "$(k get task module-unsigned -o 'jsonpath={.status.reason}')"
+    expect_answer module-1
+}
+
+run_the_sample() {
+    local proplet task
+    proplet=$(sample "$SAMPLES/proplet-external.yaml" .metadata.name)
+    task=$(sample "$SAMPLES/task-addition.yaml" .metadata.name)
     step "A Task for '$proplet': main(10, 32) of a module that adds"
     show apply -f config/samples/task-addition.yaml
     say ""
@@ -128,9 +177,7 @@ run_the_sample() {
     step "What the device did"
     jq -r '"\(.event)\t\(.task // "")\t\(.results // "")"' "$LOGS/device.journal"
 
-    answer=$(k get task "$task" -o 'jsonpath={.status.results}')
-    printf '\n$ kubectl get task %s -o jsonpath={.status.results}\n%s\n' "$task" "$answer"
-    expect_eq "the answer" 42 "$answer"
+    expect_answer "$task"
 }
 
 # A sample, the change to it that is applied, and what is wrong with it.
@@ -182,7 +229,7 @@ TEXT
 }
 
 main() {
-    local keep="" answer="" identity="" started=$SECONDS ready
+    local keep="" answer="" identity="" from_registry="" started=$SECONDS ready
     case ${1:-} in
     stop)
         stop_kept
@@ -191,6 +238,10 @@ main() {
     down | up)
         serve_kept "$1"
         return
+        ;;
+    modules)
+        CLUSTER=
+        from_registry=yes
         ;;
     esac
     [[ ${KEEP:-} != 1 ]] || keep=keep
@@ -206,8 +257,13 @@ main() {
     cd "$ROOT"
     work_begin $keep
     if has_standalone; then bring_up_standalone; else bring_up_cluster; fi
-    run_the_sample
-    show_what_is_refused
+    bring_up_device
+    if [[ -n $from_registry ]]; then
+        run_from_registry
+    else
+        run_the_sample
+        show_what_is_refused
+    fi
     if [[ -n $keep ]]; then
         how_to_talk_to_it
     else
@@ -220,7 +276,7 @@ main() {
         fi
         work_clear
         say ""
-        say "everything has ended again; to keep it running: make demo KEEP=1"
+        say "everything has ended again; to keep it running: make demo${from_registry:+-modules} KEEP=1"
     fi
     printf 'demo: 10 + 32 = %s, computed on %s (%s s, of which %s s set-up and build)\n' "$answer" \
         "$identity" $((SECONDS - started)) $((ready - started))
