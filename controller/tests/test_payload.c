@@ -410,3 +410,35 @@ TEST(stop_has_what_either_device_asks_for)
     ck_assert(json_equal(json(payload_stop(arena, "t-stop", "slow", "proplet-1")),
                          json(fixture_read(arena, "sent/stop.json", &len))));
 }
+
+static const char *const ENVIRONMENTS[] = {
+    "{\"spec\":{\"file\":\"" WASM "\"}}",
+    "{\"spec\":{\"file\":\"" WASM "\",\"env\":{\"A\":\"1\"}}}",
+};
+
+TEST_EACH(module_finds_its_reference_on_every_device, ENVIRONMENTS)
+{
+    static const enum proplet_dialect DIALECTS[] = { DIALECT_STANDARD, DIALECT_EMBEDDED };
+
+    for (size_t i = 0; i < ARRAY_LEN(DIALECTS); i++) {
+        struct task task = { 0 };
+        const char *text;
+        size_t len;
+
+        ck_assert_int_eq(task_decode(arena, json(ENVIRONMENTS[_i]), &task, &err), 0);
+
+        const struct start_request request = { .task = &task.spec,
+                                               .object_name = "my-task",
+                                               .message_id = "uid-1.2",
+                                               .client_id = "device-1",
+                                               .dialect = DIALECTS[i],
+                                               .module_reference = "r.example/add@sha256:0" };
+
+        ck_assert_int_eq(payload_start(arena, &request, &text, &len, &err), 0);
+
+        const cJSON *env = json_get(json(text), "env");
+
+        ck_assert_str_eq(json_get_string(env, ENV_MODULE_REFERENCE), "r.example/add@sha256:0");
+        ck_assert_str_eq(json_get_string(env, "A"), _i ? "1" : "");
+    }
+}

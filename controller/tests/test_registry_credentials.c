@@ -120,6 +120,22 @@ TEST(secret_that_is_not_base64_is_refused)
                      -ERROR_INVALID);
 }
 
+TEST(config_of_a_mebibyte_of_values_is_refused)
+{
+    CLEANUP(buf_releasep) struct buf text = BUF_INIT(2 << 20);
+    struct registry_logins logins = { 0 };
+    struct error err = { 0 };
+
+    ck_assert(buf_append_string(&text, "{\"auths\":{\"a\":[0"));
+    while (text.len < 1 << 20)
+        ck_assert(buf_append_string(&text, ",0"));
+    ck_assert(buf_append_string(&text, "]}}"));
+    ck_assert_int_eq(
+        registry_logins_add(arena, text.data, text.len, false, "r.example", "a", &logins, &err),
+        -ERROR_INVALID);
+    ck_assert_uint_eq(logins.len, 0);
+}
+
 TEST(more_entries_than_are_tried_keep_the_most_exact)
 {
     CLEANUP(buf_releasep) struct buf text = BUF_INIT(1 << 20);

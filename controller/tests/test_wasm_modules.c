@@ -151,6 +151,23 @@ TEST_EACH(manifest_that_states_another_size_is_invalid, LIES)
     expect_failed(REASON_MODULE_INVALID, true, LIES[_i].message);
 }
 
+#define INDEX_OF                                                                                   \
+    "{\"mediaType\":\"application/"                                                                \
+    "vnd.oci.image.index.v1+json\",\"manifests\":[{\"digest\":\"%s\","                             \
+    "\"size\":1}]}"
+
+TEST(index_in_an_index_is_invalid)
+{
+    const char *inner = arena_printf(arena, INDEX_OF, push(registry, "1", 1));
+
+    inner = fake_registry_push_document(registry, NULL, inner, strlen(inner));
+
+    const char *outer = arena_printf(arena, INDEX_OF, inner);
+
+    await("a", by_digest(fake_registry_push_document(registry, NULL, outer, strlen(outer))), NULL);
+    expect_failed(REASON_MODULE_INVALID, true, "has an index inside of its index");
+}
+
 /* --- registries that fail --------------------------------------------------------------------- */
 
 static size_t heap_bytes(void)
