@@ -57,6 +57,9 @@ chaos_world() {
     controller_prepare
     inject_prepare
     chaos_network
+    oci_start
+    base64 -d <"$WORK/wasm/nap" >"$PART/nap.wasm"
+    oci_push chaos/nap 1 "$PART/nap.wasm"
     chaos_controllers
     proplet_json worker-NUMBER device-NUMBER \
         "$(jq -nc --argjson tasks $CHAOS_TASKS_EACH '{spec: {external: {maxTasks: $tasks}}}')" |
@@ -152,7 +155,8 @@ chaos_replica_start() {
     replica_start "$1" "${CHAOS_TIMES[@]}" --kubeconfig "$PART/$1.kubeconfig" \
         --coordinator-bind-address "${CHAOS_COORDINATOR[$1]}" \
         --coordinator-url "http://${CHAOS_COORDINATOR[$1]}" \
-        --mqtt-address "tcp://127.0.0.1:${LINK_PORT[$1-broker]}"
+        --mqtt-address "tcp://127.0.0.1:${LINK_PORT[$1-broker]}" \
+        --module-registries "http://127.0.0.1:$OCI_PORT" --module-cache-dir "$PART/modules-$1"
     chaos_note replicas --arg event started --arg replica "$1"
 }
 
@@ -182,7 +186,8 @@ chaos_devices() {
 chaos_stream() {
     CHAOS_BEGIN=$(now_ms)
     spawn stream "$PYTHON_HOME/bin/python" -B "$HERE/chaos/stream.py" --socket "$CLUSTER/api" \
-        --namespace "$NS" --plan "$LOGS/tasks.plan" --module "$WORK/wasm/nap" --journal "$LOGS/stream.jsonl"
+        --namespace "$NS" --plan "$LOGS/tasks.plan" --module "$WORK/wasm/nap" \
+        --reference "127.0.0.1:$OCI_PORT/chaos/nap:1" --journal "$LOGS/stream.jsonl"
 }
 
 # ---- faults ----
@@ -333,6 +338,7 @@ fault_begin() {
     kill-leader | kill-standby) chaos_kill_replica "$number" "$letter" ;;
     pause-leader | pause-standby) replica_signal "$letter" STOP ;;
     kill-broker) killing broker crash broker ;;
+    kill-registry) crash oci ;;
     kill-apiserver | kill-apiserver-then-leader) killing apiserver in_cluster crash apiserver ;;
     cut-controller-broker) links_say "$1" "$letter-broker" ;;
     cut-controller-apiserver) links_say "$1" "$letter-api" ;;
@@ -372,6 +378,7 @@ fault_end() {
         ;;
     pause-leader | pause-standby) replica_signal "$letter" CONT ;;
     kill-broker) chaos_broker_start ;;
+    kill-registry) oci_serve ;;
     kill-apiserver) in_cluster cluster_apiserver ;;
     kill-apiserver-then-leader)
         chaos_kill_replica "$number" "$letter"

@@ -140,6 +140,7 @@ class Verdict:
         self.run = run
         self.violations = []
         self.counts = Counter()
+        self.modules = Counter()  # digests of Tasks whose module came from the registry
 
     def violated(self, rule, subject, text):
         self.violations.append((rule, subject, text))
@@ -274,8 +275,15 @@ class Verdict:
                 self.violated("gone", name, "is not in the cluster, and nobody deleted it")
             else:
                 self._outcome(planned, found[name].get("status", {}), phases)
+        if len(self.modules) > 1 or None in self.modules:
+            self.violated("module", "tasks.json", f"one digest was pushed, Tasks have {dict(self.modules)}")
+        if not self.modules and any(planned.get("by_reference") for planned in self.run.plan):
+            self.violated("blind", "tasks.json", "does not show a Task with a module of the registry")
 
     def _outcome(self, planned, status, phases):
+        """The module of a Task that is completed is the one that was pushed, which has one digest."""
+        if planned.get("by_reference") and phases[planned["name"]] == "completed":
+            self.modules[status.get("module", {}).get("digest")] += 1
         name, phase, reason = planned["name"], phases[planned["name"]], status.get("reason")
         if phase == "failed" and reason in EXPLAINED:
             return

@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass, field
 # Seconds without faults at the beginning, so that Tasks are under way, and at the end.
 LEAD_IN, LEAD_OUT = 3.0, 4.0
 SECONDS_PER_FAULT = 30
-LEAST_FAULTS = 16
+LEAST_FAULTS = 17
 SECONDS_PER_TASK = 0.9
 LEAST_TASKS = 120
+REFERENCE_EVERY = 5
 DAY_S = 24 * 60 * 60
 # Between the end of a fault and the beginning of the next one on the same part.
 PAUSE = 1.0
@@ -43,6 +44,7 @@ KINDS = (
     Kind("pause-standby", "replica", (8, 14)),
     Kind("kill-broker", "broker", (0, 3), is_core=True),
     Kind("kill-apiserver", "apiserver", (0, 3), is_core=True),
+    Kind("kill-registry", "registry", (4, 10), is_core=True),
     # Results come that cannot be written, and then whoever holds them dies.
     Kind("kill-apiserver-then-leader", "apiserver", (2, 4), is_core=True),
     Kind("cut-controller-broker", "leader-broker", (3, 15), (HOW_CUT,), is_core=True),
@@ -88,6 +90,7 @@ class PlannedTask:
     deadline: int | None = None
     ttl: int | None = None
     saves: bool = False  # hands over checkpoints
+    by_reference: bool = False  # its module comes from the registry
     delete_at: float | None = None
 
 
@@ -150,6 +153,7 @@ def plan_tasks(seed, duration, count=None):
     for number, (sort, at) in enumerate(zip(sorts, times), 1):
         task = PlannedTask(f"task-{number}", round(at, 1), chance.randint(5, 200), str(number))
         MAKERS[sort](chance, task, tasks)
+        task.by_reference = sort == "plain" and number % REFERENCE_EVERY == 0
         tasks.append(task)
     return tasks
 

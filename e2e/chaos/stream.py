@@ -59,8 +59,9 @@ class Api:
             time.sleep(BETWEEN_TRIES)
 
 
-def manifest(task, module):
-    spec = {"name": task["name"], "functionName": "main", "file": module}
+def manifest(task, module, reference):
+    spec = {"name": task["name"], "functionName": "main"}
+    spec.update({"imageUrl": reference} if task["by_reference"] else {"file": module})
     spec["inputs"] = [str(task["naps"]), task["value"]]
     # The device speaks once a second, so that silence is noticed soon.
     spec["monitoringProfile"] = {"enabled": True, "interval": "1s"}
@@ -77,8 +78,8 @@ def manifest(task, module):
 
 
 class Stream:
-    def __init__(self, api, journal, module):
-        self.api, self.journal, self.module = api, journal, module
+    def __init__(self, api, journal, module, reference):
+        self.api, self.journal, self.module, self.reference = api, journal, module, reference
 
     def write(self, event, **fields):
         print(json.dumps({"time": time.time(), "event": event, **fields}), file=self.journal, flush=True)
@@ -96,7 +97,7 @@ class Stream:
         self.write("done")
 
     def _create(self, task):
-        body = json.dumps(manifest(task, self.module))
+        body = json.dumps(manifest(task, self.module, self.reference))
         status, answer = self.api.ask("POST", self.api.tasks, (201, 409), body)
         if status == 409:  # an earlier try was executed, and its answer lost
             _, answer = self.api.ask("GET", f"{self.api.tasks}/{task['name']}", (200,))
@@ -113,6 +114,7 @@ def main():
     parser.add_argument("--namespace", required=True)
     parser.add_argument("--plan", required=True, metavar="FILE", help="of plan.py tasks")
     parser.add_argument("--module", required=True, metavar="FILE", help="base64 of what they run")
+    parser.add_argument("--reference", required=True, help="to the same in a registry")
     parser.add_argument("--journal", required=True, metavar="FILE")
     options = parser.parse_args()
     with open(options.plan, encoding="utf-8") as file:
@@ -120,7 +122,7 @@ def main():
     with open(options.module, encoding="ascii") as file:
         module = file.read().strip()
     with open(options.journal, "a", encoding="utf-8") as journal:
-        Stream(Api(options.socket, options.namespace), journal, module).run(tasks)
+        Stream(Api(options.socket, options.namespace), journal, module, options.reference).run(tasks)
 
 
 if __name__ == "__main__":

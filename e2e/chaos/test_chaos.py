@@ -397,6 +397,17 @@ class Judge(unittest.TestCase):
         self.run_.plans[0]["value"] = "4711"
         self.assert_violated("forged")
 
+    def test_tasks_of_the_registry_have_one_module(self):
+        for plan_, task, digest in zip(self.run_.plans, self.run_.tasks, ("sha256:1", "sha256:1")):
+            plan_["by_reference"] = True
+            task["status"]["module"] = {"digest": digest}
+        self.run_.plans[2]["by_reference"] = False
+        self.assert_right()
+        self.run_.tasks[1]["status"]["module"] = {"digest": "sha256:2"}
+        self.assert_violated("module")
+        del self.run_.tasks[1]["status"]["module"]
+        self.assert_violated("module")
+
     def test_a_task_that_nobody_deleted_must_be_there(self):
         self.run_.planned("d", "4", "completed")
         self.assert_violated("gone")

@@ -9,6 +9,9 @@ oci_start() {
     jq -n --arg root "$PART/oci" --arg address "127.0.0.1:$OCI_PORT" '
         { version: 0.1, log: { accesslog: { disabled: false } },
           storage: { filesystem: { rootdirectory: $root } }, http: { addr: $address } }' >"$PART/oci.yaml"
+    oci_serve
+}
+oci_serve() { # again, after it has ended
     OTEL_TRACES_EXPORTER=none spawn oci "$DOCKER_REGISTRY" serve "$PART/oci.yaml"
     wait_for 30 "the registry" oci_answers
 }
