@@ -15,10 +15,24 @@ oci_push acme/add 1 "$PART/add.wasm"
 oci_push acme/large 1 "$PART/large.wasm"
 
 broker_prepare device-1 device-2 device-3
+printf '\nlog_type all\n' >>"$BROKER/mosquitto.conf"
 broker_start
 controller_prepare
-controller_start --module-registries "http://127.0.0.1:$OCI_PORT" --module-cache-dir "$PART/modules" --module-pull-timeout 10m
 proplet_json worker-NUMBER device-NUMBER | add_numbered 3
+
+threads() { cat "/proc/$(pid_of controller)"/task/*/comm | grep -E '^(module-pull|delivery)$' | sort | paste -sd ' '; }
+subscribes() { grep "$1 (QoS" "$LOGS/broker.log"; }
+
+# Without the flag there is no thread, folder or topic for modules.
+controller_start
+wait_for 30 "the controller to subscribe" subscribes control/proplet/results
+expect_eq "threads for modules" "" "$(threads)"
+! subscribes registry/proplet || fail "the controller reads requests for modules"
+stop controller TERM
+
+controller_start --module-registries "http://127.0.0.1:$OCI_PORT" --module-cache-dir "$PART/modules" --module-pull-timeout 10m
+wait_for 30 "the controller to read requests for modules" subscribes registry/proplet
+expect_eq "threads for modules" "delivery module-pull module-pull" "$(threads)"
 device_start devices --count 3
 wait_for 30 "all Proplets to run" phase_count_is proplets Running 3
 
@@ -62,6 +76,9 @@ for number in 1 2 3; do
     wait_task "lossy-$number" completed 60
     expect_eq "attempts of lossy-$number" 1 "$(task "lossy-$number" .status.attempt)"
 done
+expect_eq "results of devices later than 15 s after their start" 0 "$(jq -s '
+    (map(select(.event == "start") | {(.task): .time}) | add) as $started
+    | map(select(.event == "result" and .time - $started[.task] > 15)) | length' "$LOGS/devices.journal")"
 expect_eq "a part that device-2 lost" 1 "$(journal_count devices '.event == "lost"')"
 expect_eq "parts for the second start of each, and those for device-2 again" $((3 * PARTS)) \
     "$(counted propeller_module_chunks_sent_total)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Modules that not everybody may have: a registry with TLS and passwords, one with tokens; Secrets, also for what is in the
-# cache; manifests of something else; signatures in both formats of cosign.
+# cache; manifests of something else; registries that send in odd ways; signatures in both formats of cosign.
 set -euo pipefail
 # shellcheck source=e2e/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -45,10 +45,13 @@ if ! has_standalone; then
     kn apply -f "$ROOT/rbac/module-pull-secrets/" >/dev/null
 fi
 
+ODD=127.0.0.1:$(free_port)
+spawn odd-registry python3 -B "$HERE/registry/odd_registry.py" "${ODD##*:}" "127.0.0.1:$OCI_PORT"
+
 broker_prepare device-1
 broker_start
 controller_prepare
-controller_start --module-registries "$WITH_PASSWORD,http://$WITH_TOKEN,open.example=http://127.0.0.1:$OCI_PORT" \
+controller_start --module-registries "$WITH_PASSWORD,http://$WITH_TOKEN,http://$ODD,open.example=http://127.0.0.1:$OCI_PORT" \
     --module-ca-file "$PART/registry.crt" --module-cache-dir "$PART/modules" --module-max-bytes 1048576
 add_proplet worker device-1
 device_start device --count 1
@@ -102,6 +105,23 @@ oci_push acme/large 1 "$PART/add.wasm" --size 1048577
 by_reference large open.example/acme/large:1
 expect_failure large ModuleTooLarge
 
+# ---- registries that send in odd ways ----
+
+for way in slow endless cut; do
+    padded_module 1000000 >"$PART/$way.wasm"
+    printf '\0\x09\x01x%-7.7s' "$way" >>"$PART/$way.wasm"
+    oci_push "acme/$way" 1 "$PART/$way.wasm"
+done
+by_reference slow "$ODD/acme/slow:1"
+by_reference endless "$ODD/acme/endless:1"
+by_reference cut "$ODD/acme/cut:1"
+by_reference beside open.example/acme/add:1
+expect_run beside
+expect_failure endless ModuleInvalid
+expect_run cut
+expect_eq "a Task whose module comes slowly" "scheduled PullingModule" "$(task slow '"\(.status.phase) \(.status.reason)"')"
+kn delete task slow >/dev/null
+
 # ---- signatures ----
 
 for key in ours theirs; do
@@ -146,3 +166,13 @@ expect_failure inline ModuleUnsigned
 cp "$PART/theirs.pem" "$PART/ours.pem"
 by_reference removed open.example/acme/tag:1
 expect_failure removed ModuleUnsigned
+
+# ---- secrets ----
+
+kn get tasks,events -o json >"$PART/objects"
+controller_log >"$PART/log"
+expect_match "the log of the controller" ModuleUnsigned "$(<"$PART/log")"
+for text in "$(<"$PART/puller")" "$(printf '%s:%s' "$PULLER" "$(<"$PART/puller")" | base64 -w0)"; do
+    ! grep -rlF "$text" "$PART/objects" "$PART/log" "$PART/modules" "/proc/$(pid_of controller)/cmdline" ||
+        fail "a password is told"
+done
