@@ -22,9 +22,9 @@
 /* Floors move with the time, so that nothing waits for longer without a look. */
 #define LOOK_MS 5000
 /* Channels whose rate is remembered. */
-#define MAX_LANES ((size_t)2 * DELIVERY_MAX_LINES)
+#define MAX_PACES ((size_t)2 * DELIVERY_MAX)
 
-/* An attempt on a channel whose start needs the module of a line. */
+/* An attempt on a channel whose start needs the module of a delivery. */
 struct waiting {
     TAILQ_ENTRY(waiting) entry;
     char *key;
@@ -43,8 +43,8 @@ struct waiting {
 TAILQ_HEAD(waiting_list, waiting);
 
 /* One module on one channel. */
-struct line {
-    TAILQ_ENTRY(line) entry;
+struct delivery {
+    TAILQ_ENTRY(delivery) entry;
     char channel[CHANNEL_KEY_LEN];
     char *digest;
     int64_t bytes;
@@ -59,9 +59,10 @@ struct line {
     size_t unjudged;    /* requests */
     bool is_busy;       /* a part of it is on its way */
 };
-TAILQ_HEAD(line_list, line);
+TAILQ_HEAD(delivery_list, delivery);
 
-struct lane {
+/* How fast parts go out on one channel. */
+struct pace {
     int64_t next_ms; /* the rate allows the next part then */
     int64_t last_ms;
 };
@@ -74,9 +75,9 @@ struct deliveries {
     pthread_mutex_t lock; /* leaf: guards what follows */
     pthread_cond_t changed;
     bool has_changed, stopping;
-    struct line_list lines;
-    size_t line_count;
-    struct map *lanes; /* channel -> struct lane */
+    struct delivery_list list;
+    size_t delivery_count;
+    struct map *paces; /* channel -> struct pace */
 };
 
 static struct metric PARTS = {
@@ -101,27 +102,27 @@ static int64_t now_of(const struct deliveries *deliveries)
     return clock_monotonic_ms(deliveries->host.clock);
 }
 
-static void waiting_free(struct line *line, struct waiting *waiting)
+static void waiting_free(struct delivery *delivery, struct waiting *waiting)
 {
-    TAILQ_REMOVE(&line->waiting, waiting, entry);
-    line->waiting_count--;
-    (void)map_remove(line->by_key, waiting->key);
+    TAILQ_REMOVE(&delivery->waiting, waiting, entry);
+    delivery->waiting_count--;
+    (void)map_remove(delivery->by_key, waiting->key);
     free(waiting->key);
     free(waiting->client_id);
     free(waiting);
 }
 
-static void line_free(struct deliveries *deliveries, struct line *line)
+static void delivery_free(struct deliveries *deliveries, struct delivery *delivery)
 {
-    while (!TAILQ_EMPTY(&line->waiting))
-        waiting_free(line, TAILQ_FIRST(&line->waiting));
-    TAILQ_REMOVE(&deliveries->lines, line, entry);
-    deliveries->line_count--;
-    map_destroy(line->starts);
-    map_destroy(line->by_key);
-    free(line->sent_ms);
-    free(line->digest);
-    free(line);
+    while (!TAILQ_EMPTY(&delivery->waiting))
+        waiting_free(delivery, TAILQ_FIRST(&delivery->waiting));
+    TAILQ_REMOVE(&deliveries->list, delivery, entry);
+    deliveries->delivery_count--;
+    map_destroy(delivery->starts);
+    map_destroy(delivery->by_key);
+    free(delivery->sent_ms);
+    free(delivery->digest);
+    free(delivery);
 }
 
 struct deliveries *deliveries_create(const struct deliveries_host *host)
@@ -131,8 +132,8 @@ struct deliveries *deliveries_create(const struct deliveries_host *host)
     struct deliveries *deliveries = xcalloc(1, sizeof(*deliveries));
 
     deliveries->host = *host;
-    deliveries->lanes = map_create(free);
-    TAILQ_INIT(&deliveries->lines);
+    deliveries->paces = map_create(free);
+    TAILQ_INIT(&deliveries->list);
     pthread_mutex_init(&deliveries->lock, NULL);
     cond_init(&deliveries->changed);
     metric_add(&PARTS, 0, NULL);
@@ -146,9 +147,9 @@ void deliveries_destroy(struct deliveries *deliveries)
 {
     if (!deliveries)
         return;
-    while (!TAILQ_EMPTY(&deliveries->lines))
-        line_free(deliveries, TAILQ_FIRST(&deliveries->lines));
-    map_destroy(deliveries->lanes);
+    while (!TAILQ_EMPTY(&deliveries->list))
+        delivery_free(deliveries, TAILQ_FIRST(&deliveries->list));
+    map_destroy(deliveries->paces);
     pthread_cond_destroy(&deliveries->changed);
     pthread_mutex_destroy(&deliveries->lock);
     free(deliveries);
@@ -163,15 +164,16 @@ static void tell_thread(struct deliveries *deliveries)
 
 /* --- what waits --- */
 
-/* Locked, like all below that take a line. */
-static struct line *find_line(struct deliveries *deliveries, const char *channel,
-                              const char *digest)
+/* Locked, like all below that take a delivery. */
+static struct delivery *find_delivery(struct deliveries *deliveries, const char *channel,
+                                      const char *digest)
 {
-    struct line *line;
+    struct delivery *delivery;
 
-    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
-        if (str_equal(line->digest, digest) && str_equal(line->channel, channel))
-            return line;
+    for (delivery = TAILQ_FIRST(&deliveries->list); delivery;
+         delivery = TAILQ_NEXT(delivery, entry)) {
+        if (str_equal(delivery->digest, digest) && str_equal(delivery->channel, channel))
+            return delivery;
     }
     return NULL;
 }
@@ -190,79 +192,81 @@ static bool is_active(const struct waiting *waiting, int64_t now_ms)
            may_lack(waiting, now_ms);
 }
 
-static bool is_idle(const struct line *line, int64_t now_ms)
+static bool is_idle(const struct delivery *delivery, int64_t now_ms)
 {
     const struct waiting *waiting;
 
-    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+    for (waiting = TAILQ_FIRST(&delivery->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
         if (is_active(waiting, now_ms))
             return false;
     }
-    return !line->is_busy;
+    return !delivery->is_busy;
 }
 
-/* false: something waits for each line. */
+/* false: something waits for each delivery. */
 static bool make_room(struct deliveries *deliveries)
 {
-    struct line *line, *oldest = NULL;
+    struct delivery *delivery, *oldest = NULL;
     int64_t now_ms = now_of(deliveries);
 
-    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
-        if ((!oldest || line->used_ms < oldest->used_ms) && is_idle(line, now_ms))
-            oldest = line;
+    for (delivery = TAILQ_FIRST(&deliveries->list); delivery;
+         delivery = TAILQ_NEXT(delivery, entry)) {
+        if ((!oldest || delivery->used_ms < oldest->used_ms) && is_idle(delivery, now_ms))
+            oldest = delivery;
     }
     if (oldest)
-        line_free(deliveries, oldest);
+        delivery_free(deliveries, oldest);
     return oldest;
 }
 
-static struct line *use_line(struct deliveries *deliveries, const struct delivery_wish *wish)
+static struct delivery *use_delivery(struct deliveries *deliveries,
+                                     const struct delivery_wish *wish)
 {
-    struct line *line = find_line(deliveries, wish->channel, wish->digest);
+    struct delivery *delivery = find_delivery(deliveries, wish->channel, wish->digest);
 
-    if (line || (deliveries->line_count >= DELIVERY_MAX_LINES && !make_room(deliveries)))
-        return line;
-    line = xcalloc(1, sizeof(*line));
-    if (!str_copy(line->channel, sizeof(line->channel), wish->channel)) {
-        free(line);
+    if (delivery || (deliveries->delivery_count >= DELIVERY_MAX && !make_room(deliveries)))
+        return delivery;
+    delivery = xcalloc(1, sizeof(*delivery));
+    if (!str_copy(delivery->channel, sizeof(delivery->channel), wish->channel)) {
+        free(delivery);
         return NULL;
     }
-    line->digest = xstrdup(wish->digest);
-    line->bytes = wish->bytes;
-    line->parts = ((size_t)wish->bytes + PAYLOAD_PART_BYTES - 1) / PAYLOAD_PART_BYTES;
-    line->sent_ms = xcalloc(line->parts + 1, sizeof(*line->sent_ms));
-    line->starts = map_create(free);
-    line->by_key = map_create(NULL);
-    TAILQ_INIT(&line->waiting);
-    TAILQ_INSERT_TAIL(&deliveries->lines, line, entry);
-    deliveries->line_count++;
-    return line;
+    delivery->digest = xstrdup(wish->digest);
+    delivery->bytes = wish->bytes;
+    delivery->parts = ((size_t)wish->bytes + PAYLOAD_PART_BYTES - 1) / PAYLOAD_PART_BYTES;
+    delivery->sent_ms = xcalloc(delivery->parts + 1, sizeof(*delivery->sent_ms));
+    delivery->starts = map_create(free);
+    delivery->by_key = map_create(NULL);
+    TAILQ_INIT(&delivery->waiting);
+    TAILQ_INSERT_TAIL(&deliveries->list, delivery, entry);
+    deliveries->delivery_count++;
+    return delivery;
 }
 
 /* The oldest one that is not active gives way. false: there is none. */
-static bool make_place(struct line *line, int64_t now_ms)
+static bool make_place(struct delivery *delivery, int64_t now_ms)
 {
-    struct waiting *waiting = TAILQ_FIRST(&line->waiting);
+    struct waiting *waiting = TAILQ_FIRST(&delivery->waiting);
 
     while (waiting && is_active(waiting, now_ms))
         waiting = TAILQ_NEXT(waiting, entry);
     if (waiting)
-        waiting_free(line, waiting);
+        waiting_free(delivery, waiting);
     return waiting;
 }
 
 /* NULL: too many wait. */
-static struct waiting *use_waiting(struct line *line, const struct delivery_wish *wish,
+static struct waiting *use_waiting(struct delivery *delivery, const struct delivery_wish *wish,
                                    int64_t now_ms)
 {
-    struct waiting *waiting = map_get(line->by_key, wish->key);
+    struct waiting *waiting = map_get(delivery->by_key, wish->key);
 
     if (waiting && waiting->attempt == wish->attempt &&
         str_equal(waiting->client_id, wish->client_id))
         return waiting;
     if (waiting)
-        waiting_free(line, waiting);
-    if (line->waiting_count >= DELIVERY_MAX_WAITING && !make_place(line, now_ms))
+        waiting_free(delivery, waiting);
+    if (delivery->waiting_count >= DELIVERY_MAX_WAITING && !make_place(delivery, now_ms))
         return NULL;
     waiting = xcalloc(1, sizeof(*waiting));
     waiting->key = xstrdup(wish->key);
@@ -270,9 +274,9 @@ static struct waiting *use_waiting(struct line *line, const struct delivery_wish
     waiting->attempt = wish->attempt;
     waiting->task = wish->task;
     waiting->fresh_ms = wish->fresh_ms;
-    map_set(line->by_key, waiting->key, waiting);
-    TAILQ_INSERT_TAIL(&line->waiting, waiting, entry);
-    line->waiting_count++;
+    map_set(delivery->by_key, waiting->key, waiting);
+    TAILQ_INSERT_TAIL(&delivery->waiting, waiting, entry);
+    delivery->waiting_count++;
     return waiting;
 }
 
@@ -289,26 +293,27 @@ static void note_fresh(struct waiting *waiting, int64_t fresh_ms)
     waiting->fresh_ms = fresh_ms;
 }
 
-static int64_t floor_of(const struct line *line, const struct waiting *waiting, int64_t now_ms)
+static int64_t floor_of(const struct delivery *delivery, const struct waiting *waiting,
+                        int64_t now_ms)
 {
-    const int64_t *started_ms = map_get(line->starts, waiting->client_id);
+    const int64_t *started_ms = map_get(delivery->starts, waiting->client_id);
 
     return delivery_floor(started_ms ? *started_ms : 0, waiting->fresh_ms, now_ms);
 }
 
 /* The passes of others that wait for the same device start again. */
-static void note_start(struct line *line, struct waiting *started, int64_t now_ms)
+static void note_start(struct delivery *delivery, struct waiting *started, int64_t now_ms)
 {
     struct waiting *waiting;
-    int64_t *at_ms = map_get(line->starts, started->client_id);
+    int64_t *at_ms = map_get(delivery->starts, started->client_id);
 
-    if (!at_ms && map_len(line->starts) >= DELIVERY_MAX_WAITING) {
-        map_destroy(line->starts); /* each costs a request at most */
-        line->starts = map_create(free);
+    if (!at_ms && map_len(delivery->starts) >= DELIVERY_MAX_WAITING) {
+        map_destroy(delivery->starts); /* each costs a request at most */
+        delivery->starts = map_create(free);
     }
     if (!at_ms) {
         at_ms = xcalloc(1, sizeof(*at_ms));
-        map_set(line->starts, started->client_id, at_ms);
+        map_set(delivery->starts, started->client_id, at_ms);
     }
     *at_ms = now_ms;
     started->wanted = false;
@@ -316,36 +321,36 @@ static void note_start(struct line *line, struct waiting *started, int64_t now_m
     started->started_ms = now_ms;
     started->request_ms = 0;
     started->request_floor_ms = 0;
-    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+    for (waiting = TAILQ_FIRST(&delivery->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
         if (str_equal(waiting->client_id, started->client_id))
             waiting->pass_ms = 0;
     }
 }
 
-static enum delivery_state want(struct line *line, const struct delivery_wish *wish, bool claims,
-                                int64_t now_ms, int64_t *ret_after_ms)
+static enum delivery_state want(struct delivery *delivery, const struct delivery_wish *wish,
+                                bool claims, int64_t now_ms, int64_t *ret_after_ms)
 {
-    struct waiting *waiting = use_waiting(line, wish, now_ms);
+    struct waiting *waiting = use_waiting(delivery, wish, now_ms);
 
     if (!waiting)
         return DELIVERY_NO_ROOM;
     note_fresh(waiting, wish->fresh_ms);
-    line->used_ms = now_ms;
+    delivery->used_ms = now_ms;
     if (delivery_is_too_slow(waiting->pass_ms, now_ms)) {
-        waiting_free(line, waiting);
+        waiting_free(delivery, waiting);
         return DELIVERY_TOO_SLOW;
     }
     waiting->wanted = true;
 
-    int64_t floor_ms = floor_of(line, waiting, now_ms);
-    if (floor_ms >= now_ms || !delivery_reached(line->sent_ms, line->parts, floor_ms))
+    int64_t floor_ms = floor_of(delivery, waiting, now_ms);
+    if (floor_ms >= now_ms || !delivery_reached(delivery->sent_ms, delivery->parts, floor_ms))
         return DELIVERY_WAITS;
-    *ret_after_ms = line->done_ms + DELIVERY_SETTLE_MS - now_ms;
+    *ret_after_ms = delivery->done_ms + DELIVERY_SETTLE_MS - now_ms;
     if (*ret_after_ms > 0)
         return DELIVERY_WAITS;
     *ret_after_ms = 0;
     if (claims)
-        note_start(line, waiting, now_ms);
+        note_start(delivery, waiting, now_ms);
     return DELIVERY_REACHED;
 }
 
@@ -356,9 +361,9 @@ enum delivery_state deliveries_want(struct deliveries *deliveries, const struct 
 
     *ret_after_ms = 0;
     pthread_mutex_lock(&deliveries->lock);
-    struct line *line = use_line(deliveries, wish);
-    if (line)
-        state = want(line, wish, claims, now_of(deliveries), ret_after_ms);
+    struct delivery *delivery = use_delivery(deliveries, wish);
+    if (delivery)
+        state = want(delivery, wish, claims, now_of(deliveries), ret_after_ms);
     if (state == DELIVERY_WAITS)
         tell_thread(deliveries);
     pthread_mutex_unlock(&deliveries->lock);
@@ -374,11 +379,12 @@ static bool is_of(const char *key, const char *uid)
 
 void deliveries_drop(struct deliveries *deliveries, const char *uid, bool ended)
 {
-    struct line *line;
+    struct delivery *delivery;
 
     pthread_mutex_lock(&deliveries->lock);
-    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
-        struct waiting *waiting = TAILQ_FIRST(&line->waiting), *next;
+    for (delivery = TAILQ_FIRST(&deliveries->list); delivery;
+         delivery = TAILQ_NEXT(delivery, entry)) {
+        struct waiting *waiting = TAILQ_FIRST(&delivery->waiting), *next;
 
         for (; waiting; waiting = next) {
             next = TAILQ_NEXT(waiting, entry);
@@ -387,7 +393,7 @@ void deliveries_drop(struct deliveries *deliveries, const char *uid, bool ended)
             waiting->wanted = false;
             waiting->pass_ms = 0;
             if (ended)
-                waiting_free(line, waiting);
+                waiting_free(delivery, waiting);
         }
     }
     pthread_mutex_unlock(&deliveries->lock);
@@ -396,14 +402,14 @@ void deliveries_drop(struct deliveries *deliveries, const char *uid, bool ended)
 /* --- requests of devices --- */
 
 /* Returns why the request has no effect; NULL: it is judged later. */
-static const char *take_request(struct line *line, int64_t now_ms)
+static const char *take_request(struct delivery *delivery, int64_t now_ms)
 {
     const char *refusal = "unknown";
     struct waiting *waiting;
 
-    if (!line)
+    if (!delivery)
         return refusal;
-    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+    for (waiting = TAILQ_FIRST(&delivery->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
         if (!may_lack(waiting, now_ms))
             continue;
         if (waiting->passes >= DELIVERY_MAX_PASSES) {
@@ -415,7 +421,7 @@ static const char *take_request(struct line *line, int64_t now_ms)
         refusal = NULL;
     }
     if (!refusal)
-        line->unjudged++;
+        delivery->unjudged++;
     return refusal;
 }
 
@@ -431,7 +437,7 @@ void deliveries_request(struct deliveries *deliveries, const char *channel, cons
         return;
     }
     pthread_mutex_lock(&deliveries->lock);
-    refusal = take_request(find_line(deliveries, channel, name), now_of(deliveries));
+    refusal = take_request(find_delivery(deliveries, channel, name), now_of(deliveries));
     if (!refusal)
         tell_thread(deliveries);
     pthread_mutex_unlock(&deliveries->lock);
@@ -445,14 +451,14 @@ struct due {
     int64_t attempt, request_ms;
 };
 
-static struct due *due_of(struct arena *arena, const struct line *line, int64_t now_ms,
+static struct due *due_of(struct arena *arena, const struct delivery *delivery, int64_t now_ms,
                           size_t *ret_len)
 {
-    struct due *due = arena_array(arena, struct due, line->waiting_count + 1);
+    struct due *due = arena_array(arena, struct due, delivery->waiting_count + 1);
     const struct waiting *waiting;
 
     *ret_len = 0;
-    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+    for (waiting = TAILQ_FIRST(&delivery->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
         if (waiting->request_ms && now_ms - waiting->request_ms >= DELIVERY_REQUEST_MS)
             due[(*ret_len)++] = (struct due){ arena_strdup(arena, waiting->key), waiting->attempt,
                                               waiting->request_ms };
@@ -461,9 +467,9 @@ static struct due *due_of(struct arena *arena, const struct line *line, int64_t 
 }
 
 /* true: it is to be served. */
-static bool judge(struct line *line, const struct due *due, bool unconfirmed)
+static bool judge(struct delivery *delivery, const struct due *due, bool unconfirmed)
 {
-    struct waiting *waiting = map_get(line->by_key, due->key);
+    struct waiting *waiting = map_get(delivery->by_key, due->key);
 
     if (!waiting || waiting->attempt != due->attempt || waiting->request_ms != due->request_ms)
         return false;
@@ -475,14 +481,15 @@ static bool judge(struct line *line, const struct due *due, bool unconfirmed)
     return true;
 }
 
-/* All requests of a line that are due are judged together, as they do not say of which device they are. */
-static void judge_line(struct deliveries *deliveries, struct arena *arena, struct line *line)
+/* All requests of a delivery that are due are judged together, as they do not say of which device they are. */
+static void judge_requests(struct deliveries *deliveries, struct arena *arena,
+                           struct delivery *delivery)
 {
     size_t len;
     bool served = false;
 
     pthread_mutex_lock(&deliveries->lock);
-    struct due *due = due_of(arena, line, now_of(deliveries), &len);
+    struct due *due = due_of(arena, delivery, now_of(deliveries), &len);
     pthread_mutex_unlock(&deliveries->lock);
     if (!len)
         return;
@@ -491,12 +498,12 @@ static void judge_line(struct deliveries *deliveries, struct arena *arena, struc
             deliveries->host.is_unconfirmed(deliveries->host.ctx, due[i].key, due[i].attempt);
 
         pthread_mutex_lock(&deliveries->lock);
-        served = judge(line, &due[i], unconfirmed) || served;
+        served = judge(delivery, &due[i], unconfirmed) || served;
         pthread_mutex_unlock(&deliveries->lock);
     }
     pthread_mutex_lock(&deliveries->lock);
-    size_t requests = line->unjudged;
-    line->unjudged = 0;
+    size_t requests = delivery->unjudged;
+    delivery->unjudged = 0;
     pthread_mutex_unlock(&deliveries->lock);
     metric_add(&REQUESTS, (double)requests, served ? "served" : "confirmed", NULL);
 }
@@ -504,8 +511,8 @@ static void judge_line(struct deliveries *deliveries, struct arena *arena, struc
 /* --- sending --- */
 
 struct choice {
-    struct line *line; /* NULL: nothing is to be sent now */
-    struct lane *lane;
+    struct delivery *delivery; /* NULL: nothing is to be sent now */
+    struct pace *pace;
     size_t part;
     int64_t wait_ms; /* look again then; INT64_MAX: nothing waits */
 };
@@ -519,15 +526,15 @@ static void look_in(struct choice *choice, int64_t ms)
 }
 
 /* The floors of those that wait; those that have waited too long are told. */
-static int64_t *floors_of(struct arena *arena, const struct line *line, int64_t now_ms,
+static int64_t *floors_of(struct arena *arena, const struct delivery *delivery, int64_t now_ms,
                           struct choice *choice, size_t *ret_len)
 {
-    int64_t *floors_ms = arena_array(arena, int64_t, 2 * line->waiting_count + 1);
+    int64_t *floors_ms = arena_array(arena, int64_t, 2 * delivery->waiting_count + 1);
     const struct waiting *waiting;
 
     *ret_len = 0;
-    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
-        int64_t floor_ms = floor_of(line, waiting, now_ms);
+    for (waiting = TAILQ_FIRST(&delivery->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        int64_t floor_ms = floor_of(delivery, waiting, now_ms);
 
         if (waiting->wanted)
             floors_ms[(*ret_len)++] = floor_ms;
@@ -541,104 +548,107 @@ static int64_t *floors_of(struct arena *arena, const struct line *line, int64_t 
     return floors_ms;
 }
 
-static struct lane *lane_of(struct deliveries *deliveries, const char *channel)
+static struct pace *pace_of(struct deliveries *deliveries, const char *channel)
 {
-    struct lane *lane = map_get(deliveries->lanes, channel);
+    struct pace *pace = map_get(deliveries->paces, channel);
 
-    if (!lane) {
-        lane = xcalloc(1, sizeof(*lane));
-        map_set(deliveries->lanes, channel, lane);
+    if (!pace) {
+        pace = xcalloc(1, sizeof(*pace));
+        map_set(deliveries->paces, channel, pace);
     }
-    return lane;
+    return pace;
 }
 
-static void consider(struct deliveries *deliveries, struct arena *arena, struct line *line,
+static void consider(struct deliveries *deliveries, struct arena *arena, struct delivery *delivery,
                      int64_t now_ms, struct choice *choice)
 {
-    struct delivery_observed observed = { .sent_ms = line->sent_ms,
-                                          .parts = line->parts,
+    struct delivery_observed observed = { .sent_ms = delivery->sent_ms,
+                                          .parts = delivery->parts,
                                           .now_ms = now_ms };
 
-    observed.floors_ms = floors_of(arena, line, now_ms, choice, &observed.floor_count);
+    observed.floors_ms = floors_of(arena, delivery, now_ms, choice, &observed.floor_count);
     size_t part = delivery_next(&observed);
     if (part == DELIVERY_NONE)
         return;
 
-    struct lane *lane = lane_of(deliveries, line->channel);
-    if (lane->next_ms > now_ms) {
-        look_in(choice, lane->next_ms - now_ms);
+    struct pace *pace = pace_of(deliveries, delivery->channel);
+    if (pace->next_ms > now_ms) {
+        look_in(choice, pace->next_ms - now_ms);
         return;
     }
-    if (!choice->line || lane->last_ms < choice->lane->last_ms) {
-        choice->line = line;
-        choice->lane = lane;
+    if (!choice->delivery || pace->last_ms < choice->pace->last_ms) {
+        choice->delivery = delivery;
+        choice->pace = pace;
         choice->part = part;
     }
 }
 
 /* Nothing of it counts for any device any more. */
-static bool is_forgotten(const struct line *line, int64_t now_ms)
+static bool is_forgotten(const struct delivery *delivery, int64_t now_ms)
 {
-    return now_ms - line->used_ms > DELIVERY_KEPT_MS && now_ms - line->done_ms > DELIVERY_KEPT_MS &&
-           is_idle(line, now_ms);
+    return now_ms - delivery->used_ms > DELIVERY_KEPT_MS &&
+           now_ms - delivery->done_ms > DELIVERY_KEPT_MS && is_idle(delivery, now_ms);
 }
 
 static void forget_old(struct deliveries *deliveries, int64_t now_ms)
 {
-    struct line *line = TAILQ_FIRST(&deliveries->lines), *next;
+    struct delivery *delivery = TAILQ_FIRST(&deliveries->list), *next;
 
-    for (; line; line = next) {
-        struct waiting *waiting = TAILQ_FIRST(&line->waiting), *behind;
+    for (; delivery; delivery = next) {
+        struct waiting *waiting = TAILQ_FIRST(&delivery->waiting), *behind;
 
-        next = TAILQ_NEXT(line, entry);
+        next = TAILQ_NEXT(delivery, entry);
         for (; waiting; waiting = behind) {
             behind = TAILQ_NEXT(waiting, entry);
             if (!is_active(waiting, now_ms) && !waiting->has_parts && !waiting->passes)
-                waiting_free(line, waiting);
+                waiting_free(delivery, waiting);
         }
-        if (is_forgotten(line, now_ms))
-            line_free(deliveries, line);
+        if (is_forgotten(delivery, now_ms))
+            delivery_free(deliveries, delivery);
     }
-    if (map_len(deliveries->lanes) > MAX_LANES) { /* the rate of a moment */
-        map_destroy(deliveries->lanes);
-        deliveries->lanes = map_create(free);
+    if (map_len(deliveries->paces) > MAX_PACES) { /* the rate of a moment */
+        map_destroy(deliveries->paces);
+        deliveries->paces = map_create(free);
     }
 }
 
 static struct choice choose(struct deliveries *deliveries, struct arena *arena)
 {
     struct choice choice = { .wait_ms = INT64_MAX };
-    struct line *line;
+    struct delivery *delivery;
 
     pthread_mutex_lock(&deliveries->lock);
     int64_t now_ms = now_of(deliveries);
     deliveries->has_changed = false;
     forget_old(deliveries, now_ms);
-    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
-        consider(deliveries, arena, line, now_ms, &choice);
+    for (delivery = TAILQ_FIRST(&deliveries->list); delivery;
+         delivery = TAILQ_NEXT(delivery, entry)) {
+        consider(deliveries, arena, delivery, now_ms, &choice);
     }
-    if (choice.line)
-        choice.line->is_busy = true;
+    if (choice.delivery)
+        choice.delivery->is_busy = true;
     pthread_mutex_unlock(&deliveries->lock);
     return choice;
 }
 
-static size_t part_len(const struct line *line, size_t part)
+static size_t part_len(const struct delivery *delivery, size_t part)
 {
-    size_t left = (size_t)line->bytes - part * PAYLOAD_PART_BYTES;
+    size_t left = (size_t)delivery->bytes - part * PAYLOAD_PART_BYTES;
 
     return left < PAYLOAD_PART_BYTES ? left : PAYLOAD_PART_BYTES;
 }
 
-/* digest, channel and size of a line never change, and a busy line stays. *ret_read: the failure is the broker's. */
-static int send_part(struct deliveries *deliveries, struct arena *arena, const struct line *line,
-                     size_t index, size_t *ret_len, bool *ret_read, struct error *err)
+/* digest, channel and size of a delivery never change, and a busy delivery stays. *ret_read: the failure is the broker's. */
+static int send_part(struct deliveries *deliveries, struct arena *arena,
+                     const struct delivery *delivery, size_t index, size_t *ret_len, bool *ret_read,
+                     struct error *err)
 {
-    struct module_part part = {
-        .name = line->digest, .index = index, .total = line->parts, .len = part_len(line, index)
-    };
+    struct module_part part = { .name = delivery->digest,
+                                .index = index,
+                                .total = delivery->parts,
+                                .len = part_len(delivery, index) };
     void *bytes = arena_alloc(arena, part.len, 1);
-    int r = deliveries->host.read(deliveries->host.ctx, line->digest,
+    int r = deliveries->host.read(deliveries->host.ctx, delivery->digest,
                                   (int64_t)(index * PAYLOAD_PART_BYTES), bytes, part.len, err);
 
     *ret_read = r == 0;
@@ -647,7 +657,7 @@ static int send_part(struct deliveries *deliveries, struct arena *arena, const s
     part.bytes = bytes;
 
     const char *text = payload_part(arena, &part, ret_len);
-    return deliveries->host.publish(deliveries->host.ctx, line->channel, text, *ret_len, err);
+    return deliveries->host.publish(deliveries->host.ctx, delivery->channel, text, *ret_len, err);
 }
 
 /* The Tasks to wake when the lock is released. */
@@ -659,24 +669,24 @@ struct woken {
 static void note_sent(struct deliveries *deliveries, const struct choice *choice, int64_t began_ms,
                       struct woken *woken)
 {
-    struct line *line = choice->line;
+    struct delivery *delivery = choice->delivery;
     int64_t now_ms = now_of(deliveries);
-    int64_t before_ms = line->sent_ms[choice->part];
+    int64_t before_ms = delivery->sent_ms[choice->part];
     struct waiting *waiting;
 
-    line->sent_ms[choice->part] = began_ms;
-    line->done_ms = now_ms;
-    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
-        int64_t floor_ms = floor_of(line, waiting, now_ms);
+    delivery->sent_ms[choice->part] = began_ms;
+    delivery->done_ms = now_ms;
+    for (waiting = TAILQ_FIRST(&delivery->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+        int64_t floor_ms = floor_of(delivery, waiting, now_ms);
 
         waiting->has_parts |= waiting->wanted;
         if (waiting->wanted && !waiting->pass_ms)
             waiting->pass_ms = began_ms;
         if (waiting->wanted && before_ms <= floor_ms &&
-            delivery_reached(line->sent_ms, line->parts, floor_ms))
+            delivery_reached(delivery->sent_ms, delivery->parts, floor_ms))
             woken->names[woken->len++] = waiting->task;
         if (waiting->request_floor_ms &&
-            delivery_reached(line->sent_ms, line->parts, waiting->request_floor_ms))
+            delivery_reached(delivery->sent_ms, delivery->parts, waiting->request_floor_ms))
             waiting->request_floor_ms = 0;
         if (waiting->wanted && delivery_is_too_slow(waiting->pass_ms, now_ms)) {
             waiting->wanted = false; /* its next turn says so */
@@ -688,22 +698,24 @@ static void note_sent(struct deliveries *deliveries, const struct choice *choice
 /* Floors stay. The parts that were sent may be too old when the pass goes on. */
 static void note_pause(struct deliveries *deliveries)
 {
-    struct line *line;
+    struct delivery *delivery;
     struct waiting *waiting;
 
-    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
-        for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+    for (delivery = TAILQ_FIRST(&deliveries->list); delivery;
+         delivery = TAILQ_NEXT(delivery, entry)) {
+        for (waiting = TAILQ_FIRST(&delivery->waiting); waiting;
+             waiting = TAILQ_NEXT(waiting, entry)) {
             waiting->pass_ms = 0;
         }
     }
 }
 
 /* Those that wait ask for the module again. */
-static void note_missing(struct line *line, struct woken *woken)
+static void note_missing(struct delivery *delivery, struct woken *woken)
 {
     struct waiting *waiting;
 
-    for (waiting = TAILQ_FIRST(&line->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
+    for (waiting = TAILQ_FIRST(&delivery->waiting); waiting; waiting = TAILQ_NEXT(waiting, entry)) {
         if (waiting->wanted)
             woken->names[woken->len++] = waiting->task;
         waiting->wanted = false;
@@ -712,12 +724,12 @@ static void note_missing(struct line *line, struct woken *woken)
     }
 }
 
-/* After a pass it is the turn of the next line of its channel. A line in turn after each part would let all of them last
+/* After a pass it is the turn of the next delivery of its channel. A delivery in turn after each part would let all of them last
  * for too long together. */
-static void end_turn(struct deliveries *deliveries, struct line *line)
+static void end_turn(struct deliveries *deliveries, struct delivery *delivery)
 {
-    TAILQ_REMOVE(&deliveries->lines, line, entry);
-    TAILQ_INSERT_TAIL(&deliveries->lines, line, entry);
+    TAILQ_REMOVE(&deliveries->list, delivery, entry);
+    TAILQ_INSERT_TAIL(&deliveries->list, delivery, entry);
 }
 
 static struct woken conclude(struct deliveries *deliveries, struct arena *arena,
@@ -726,20 +738,20 @@ static struct woken conclude(struct deliveries *deliveries, struct arena *arena,
     struct woken woken = { .names = NULL };
 
     pthread_mutex_lock(&deliveries->lock);
-    woken.names = arena_array(arena, struct kube_name, 2 * choice->line->waiting_count + 1);
-    choice->line->is_busy = false;
-    choice->lane->last_ms = now_of(deliveries);
+    woken.names = arena_array(arena, struct kube_name, 2 * choice->delivery->waiting_count + 1);
+    choice->delivery->is_busy = false;
+    choice->pace->last_ms = now_of(deliveries);
     if (r == 0) {
-        choice->lane->next_ms = delivery_rate_ms(began_ms, part_len(choice->line, choice->part),
+        choice->pace->next_ms = delivery_rate_ms(began_ms, part_len(choice->delivery, choice->part),
                                                  deliveries->host.bytes_per_s);
         note_sent(deliveries, choice, began_ms, &woken);
     } else if (was_read) {
         note_pause(deliveries);
     } else if (r == -ERROR_NOT_FOUND) {
-        note_missing(choice->line, &woken);
+        note_missing(choice->delivery, &woken);
     }
-    if (r < 0 || choice->part + 1 == choice->line->parts)
-        end_turn(deliveries, choice->line);
+    if (r < 0 || choice->part + 1 == choice->delivery->parts)
+        end_turn(deliveries, choice->delivery);
     pthread_mutex_unlock(&deliveries->lock);
     return woken;
 }
@@ -751,7 +763,7 @@ static int64_t deliver(struct deliveries *deliveries, struct arena *arena,
     struct error err = { 0 };
     size_t len = 0;
     bool was_read;
-    int r = send_part(deliveries, arena, choice->line, choice->part, &len, &was_read, &err);
+    int r = send_part(deliveries, arena, choice->delivery, choice->part, &len, &was_read, &err);
     struct woken woken = conclude(deliveries, arena, choice, began_ms, r, was_read);
 
     for (size_t i = 0; i < woken.len; i++)
@@ -769,28 +781,29 @@ static int64_t deliver(struct deliveries *deliveries, struct arena *arena,
 int64_t deliveries_step(struct deliveries *deliveries)
 {
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    struct line *line;
+    struct delivery *delivery;
 
-    /* Lines are removed by this thread, or while they are idle. */
+    /* Deliveries are removed by this thread, or while they are idle. */
     pthread_mutex_lock(&deliveries->lock);
     size_t count = 0;
-    struct line **lines = arena_array(arena, struct line *, deliveries->line_count + 1);
-    for (line = TAILQ_FIRST(&deliveries->lines); line; line = TAILQ_NEXT(line, entry)) {
-        if (line->unjudged) {
-            line->is_busy = true;
-            lines[count++] = line;
+    struct delivery **list = arena_array(arena, struct delivery *, deliveries->delivery_count + 1);
+    for (delivery = TAILQ_FIRST(&deliveries->list); delivery;
+         delivery = TAILQ_NEXT(delivery, entry)) {
+        if (delivery->unjudged) {
+            delivery->is_busy = true;
+            list[count++] = delivery;
         }
     }
     pthread_mutex_unlock(&deliveries->lock);
     for (size_t i = 0; i < count; i++)
-        judge_line(deliveries, arena, lines[i]);
+        judge_requests(deliveries, arena, list[i]);
     pthread_mutex_lock(&deliveries->lock);
     for (size_t i = 0; i < count; i++)
-        lines[i]->is_busy = false;
+        list[i]->is_busy = false;
     pthread_mutex_unlock(&deliveries->lock);
 
     struct choice choice = choose(deliveries, arena);
-    if (!choice.line)
+    if (!choice.delivery)
         return choice.wait_ms;
     return deliver(deliveries, arena, &choice);
 }

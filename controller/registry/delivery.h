@@ -14,7 +14,7 @@
  *  2. REACHED: the broker has acknowledged every part since the floor of the device (delivery_plan.h).
  *  3. A message of a device causes nothing but parts of a module whose start went out on its channel: at most
  *     DELIVERY_MAX_PASSES passes for each attempt.
- *  4. In memory there is one part at a time, and at most DELIVERY_MAX_LINES pairs of channel and module with
+ *  4. In memory there is one part at a time, and at most DELIVERY_MAX pairs of channel and module with
  *     DELIVERY_MAX_WAITING attempts and devices each. All of it is lost at a restart, which costs another pass.
  *
  * All functions but create, start, stop and destroy are for any thread. Only deliveries_step blocks. The host outlives
@@ -22,7 +22,7 @@
  */
 struct deliveries;
 
-#define DELIVERY_MAX_LINES 256
+#define DELIVERY_MAX 256
 #define DELIVERY_MAX_WAITING 1000
 
 struct deliveries_host {

@@ -209,18 +209,19 @@ static void take_outcome(const struct fetch_means *means, const struct pull *pul
 }
 
 /* Runs a pull; one that brought something invalid is run once more, without what is remembered. */
-static void run_pull(const struct fetch_means *means, struct arena *arena,
-                     const struct pull_target *target, struct pull *pull, struct fetch_result *ret)
+static void pull_with_repeat(const struct fetch_means *means, struct arena *arena,
+                             const struct pull_target *target, struct pull *pull,
+                             struct fetch_result *ret)
 {
     struct pull_target again = *target;
     struct error err = { 0 };
 
     pull_begin(pull, arena, target);
-    int r = pull_run(pull, &means->pull, &ret->was_pulled, &err);
+    int r = pull_carry_out(pull, &means->pull, &ret->was_pulled, &err);
     if (r == 0 && pull->outcome == PULL_FAILED && pull->reason == REASON_MODULE_INVALID) {
         again.aim = again.aim == PULL_KNOWN ? PULL_MODULE : again.aim;
         pull_begin(pull, arena, &again);
-        r = pull_run(pull, &means->pull, &ret->was_pulled, &err);
+        r = pull_carry_out(pull, &means->pull, &ret->was_pulled, &err);
     }
     take_outcome(means, pull, r, &err, arena, ret);
 }
@@ -261,7 +262,7 @@ static void fetch_module(const struct fetch_means *means, struct arena *arena,
         target->known = (struct module_choice){ .digest = record->layer, .bytes = record->bytes };
         target->known_signer = record->signed_by;
     }
-    run_pull(means, arena, target, &pull, ret);
+    pull_with_repeat(means, arena, target, &pull, ret);
     count_pull(ret);
     if (ret->outcome != FETCH_DONE)
         return;
@@ -278,9 +279,9 @@ static void fetch_module(const struct fetch_means *means, struct arena *arena,
         metric_add(&hits_total, 1, NULL);
 }
 
-void fetch_run(const struct fetch_means *means, struct arena *arena,
-               const struct fetch_order *order, const struct public_keys *keys,
-               struct fetch_result *ret)
+void fetch_carry_out(const struct fetch_means *means, struct arena *arena,
+                     const struct fetch_order *order, const struct public_keys *keys,
+                     struct fetch_result *ret)
 {
     struct pull_target target;
     struct module_record record;
@@ -292,7 +293,7 @@ void fetch_run(const struct fetch_means *means, struct arena *arena,
         return;
     if (!target.reference.digest) {
         target.aim = PULL_DIGEST;
-        run_pull(means, arena, &target, &pull, ret);
+        pull_with_repeat(means, arena, &target, &pull, ret);
         return;
     }
 

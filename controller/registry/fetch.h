@@ -2,8 +2,8 @@
 #pragma once
 
 #include "controller/registry/memory.h"
-#include "controller/registry/modules.h"
 #include "controller/registry/pull.h"
+#include "controller/registry/wasm_modules.h"
 
 /* Parts of the service; all are for any thread. */
 struct fetch_means {
@@ -46,9 +46,9 @@ struct fetch_result {
 };
 
 /* Blocks. keys may be NULL. */
-void fetch_run(const struct fetch_means *means, struct arena *arena,
-               const struct fetch_order *order, const struct public_keys *keys,
-               struct fetch_result *ret);
+void fetch_carry_out(const struct fetch_means *means, struct arena *arena,
+                     const struct fetch_order *order, const struct public_keys *keys,
+                     struct fetch_result *ret);
 
 /* Finds and pins a module that is public, without a request and without waiting. false: run the order. */
 bool fetch_public(const struct fetch_means *means, struct arena *arena,

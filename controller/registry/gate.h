@@ -3,7 +3,7 @@
 
 #include "common/runtime/store.h"
 #include "controller/registry/delivery.h"
-#include "controller/registry/modules.h"
+#include "controller/registry/wasm_modules.h"
 #include "controller/task/owner.h"
 
 /*

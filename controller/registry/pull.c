@@ -201,7 +201,7 @@ static int ask_for_module(struct carrier *carrier, const struct pull_request *re
     return ask(carrier, request, ret, err);
 }
 
-static int run(struct carrier *carrier, struct error *err)
+static int ask_until_end(struct carrier *carrier, struct error *err)
 {
     const struct pull_means *means = carrier->means;
     struct pull_request request;
@@ -220,11 +220,11 @@ static int run(struct carrier *carrier, struct error *err)
     return r;
 }
 
-int pull_run(struct pull *pull, const struct pull_means *means, bool *ret_was_pulled,
-             struct error *err)
+int pull_carry_out(struct pull *pull, const struct pull_means *means, bool *ret_was_pulled,
+                   struct error *err)
 {
     struct carrier carrier = { .pull = pull, .means = means };
-    int r = run(&carrier, err);
+    int r = ask_until_end(&carrier, err);
 
     *ret_was_pulled = carrier.writer != NULL;
     module_writer_destroy(carrier.writer);

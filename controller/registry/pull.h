@@ -20,5 +20,5 @@ struct pull_means {
  * whether it has it for these credentials; *ret_was_pulled says whether it was asked for the bytes. After PULL_DONE of a PULL_MODULE the module is in the folder, verified, and pinned
  * once. ERROR_CANCELED: is_canceled. ERROR_UNAVAILABLE: the folder has no room, or the disk refuses.
  */
-int pull_run(struct pull *pull, const struct pull_means *means, bool *ret_was_pulled,
-             struct error *err) MUST_CHECK;
+int pull_carry_out(struct pull *pull, const struct pull_means *means, bool *ret_was_pulled,
+                   struct error *err) MUST_CHECK;

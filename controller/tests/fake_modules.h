@@ -7,7 +7,7 @@
 #include "common/base/digest.h"
 #include "common/json/json.h"
 #include "common/tests/suite.h"
-#include "controller/registry/modules.h"
+#include "controller/registry/wasm_modules.h"
 
 #define FAKE_REPOSITORY "registry.example/acme/add"
 #define FAKE_MAX_BYTES ((size_t)4 << 20)

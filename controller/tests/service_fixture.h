@@ -4,7 +4,7 @@
 
 #include "common/tests/arena_fixture.h"
 #include "common/tests/fake_clock.h"
-#include "controller/registry/modules.h"
+#include "controller/registry/wasm_modules.h"
 #include "controller/tests/fake_registry.h"
 
 #define MODULE_BYTES 5000

@@ -503,7 +503,7 @@ TEST(memory_of_deliveries_is_limited)
     struct delivery_wish wish = wish_of("u", "device-1");
     int64_t after_ms;
 
-    for (int i = 0; i < DELIVERY_MAX_LINES; i++) {
+    for (int i = 0; i < DELIVERY_MAX; i++) {
         wish.channel = arena_printf(arena, "d/%d", i);
         wish.key = arena_printf(arena, "u%d", i);
         ck_assert_int_eq(deliveries_want(world.deliveries, &wish, false, &after_ms),

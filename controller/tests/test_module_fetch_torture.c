@@ -101,7 +101,7 @@ static void fetch(const char *digest, struct fetch_result *ret)
                                        .ns = "default" };
 
     for (int i = 0; i < MAX_TRIES; i++) {
-        fetch_run(&means, arena, &order, NULL, ret);
+        fetch_carry_out(&means, arena, &order, NULL, ret);
         if (ret->outcome == FETCH_DONE)
             return;
         ck_assert(ret->reason != REASON_NONE && *ret->message);
@@ -200,10 +200,11 @@ TEST_TIMES(every_write_that_fails_leads_to_the_same_module, 8)
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
     small = (struct rlimit){ (rlim_t)_i * MODULE_BYTES / 8, before.rlim_max };
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    fetch_run(&means, arena,
-              &(struct fetch_order){
-                  .reference = "r.example/acme/add:1", .manifest = manifest, .ns = "default" },
-              NULL, &result);
+    fetch_carry_out(&means, arena,
+                    &(struct fetch_order){ .reference = "r.example/acme/add:1",
+                                           .manifest = manifest,
+                                           .ns = "default" },
+                    NULL, &result);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
     ck_assert_int_eq(result.outcome, FETCH_NO_ROOM);
     ck_assert_int_eq(result.reason, REASON_CACHE_FULL);

@@ -1,4 +1,4 @@
-#include "controller/registry/modules.h"
+#include "controller/registry/wasm_modules.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -722,8 +722,8 @@ static void copy_result(struct arena *arena, const struct fetch_result *from,
 }
 
 /* Without the lock. */
-static void run(struct wasm_modules *modules, struct job *job, struct arena *arena,
-                struct fetch_result *ret)
+static void run_job(struct wasm_modules *modules, struct job *job, struct arena *arena,
+                    struct fetch_result *ret)
 {
     CLEANUP(arena_destroyp) struct arena *of_run = arena_create();
     CLEANUP(public_keys_unrefp) struct public_keys *keys = NULL;
@@ -739,7 +739,7 @@ static void run(struct wasm_modules *modules, struct job *job, struct arena *are
     }
     means.pull.ctx = job;
     means.pull.is_canceled = is_to_end;
-    fetch_run(&means, of_run, &job->order, keys, &result);
+    fetch_carry_out(&means, of_run, &job->order, keys, &result);
     copy_result(arena, &result, ret);
 }
 
@@ -823,7 +823,7 @@ static void work_on(struct wasm_modules *modules, struct job *job)
     job->state = JOB_RUNNING;
     job->lacks_room = false;
     pthread_mutex_unlock(&modules->lock);
-    run(modules, job, result_arena, &result);
+    run_job(modules, job, result_arena, &result);
 
     pthread_mutex_lock(&modules->lock);
     unused = settle(modules, job, &result, result_arena);
