@@ -280,8 +280,7 @@ static struct waiting *use_waiting(struct delivery *delivery, const struct deliv
     return waiting;
 }
 
-/* A device that comes up again lacks what was sent before. One that does so too often gets its start all the same, and
- * may ask. */
+/* A device that comes up again lacks what was sent before. One that does so too often gets its start all the same. */
 static void note_fresh(struct waiting *waiting, int64_t fresh_ms)
 {
     if (waiting->fresh_ms == fresh_ms)
