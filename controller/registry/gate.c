@@ -320,7 +320,7 @@ static void ask(struct due *due, struct wasm_module_answer *ret)
     wasm_modules_want(due->gate->options.modules, due->rc->arena, &wish, ret);
 }
 
-/* What a device gets is what the run chose. A tag without a choice is never READY. */
+/* A device gets the module that the run chose. A tag without a choice is never READY. */
 static bool is_chosen(struct due *due, const struct wasm_module_answer *answer)
 {
     const struct task_module *module = due->attempt->task.status.module;
