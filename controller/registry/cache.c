@@ -731,3 +731,18 @@ void module_cache_remember(struct module_cache *cache, const char *manifest,
         map_set(cache->records, hex_of(manifest), xstrdup(text));
     pthread_mutex_unlock(&cache->lock);
 }
+
+bool module_cache_put(struct module_cache *cache, const char *digest, const void *bytes, size_t len)
+{
+    struct error err;
+    int64_t known;
+
+    if (module_cache_pin(cache, digest, false, &known))
+        return true;
+
+    CLEANUP(module_writer_destroyp)
+    struct module_writer *writer = module_writer_create(cache, (int64_t)len);
+
+    return writer && module_writer_add(writer, bytes, len, &err) == 0 &&
+           module_writer_commit(writer, &err) == 0;
+}

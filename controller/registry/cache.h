@@ -56,6 +56,9 @@ DEFINE_CLEANUP(struct module_writer *, module_writer_destroy)
 bool module_cache_pin(struct module_cache *cache, const char *digest, bool may_hash,
                       int64_t *ret_bytes);
 void module_cache_unpin(struct module_cache *cache, const char *digest);
+/* Puts bytes with this digest into the folder if they are not there, and pins them. false: there is no room. */
+bool module_cache_put(struct module_cache *cache, const char *digest, const void *bytes,
+                      size_t len);
 /* Whether room for so many bytes could be made. */
 bool module_cache_has_room(struct module_cache *cache, int64_t bytes);
 /* Reads len bytes of a module that is pinned. ERROR_NOT_FOUND: it is gone, or the file is not the one that was hashed; then it

@@ -323,3 +323,13 @@ bool fetch_public(const struct fetch_means *means, struct arena *arena,
            str_equal(record.public_in, target.reference.repository) &&
            take_record(means, &target, &record, false, ret);
 }
+
+void fetch_result_copy(struct arena *arena, const struct fetch_result *from,
+                       struct fetch_result *ret)
+{
+    *ret = *from;
+    ret->message = arena_strdup(arena, from->message);
+    ret->manifest = arena_strdup(arena, from->manifest);
+    ret->digest = arena_strdup(arena, from->digest);
+    ret->signed_by = arena_strdup(arena, from->signed_by);
+}

@@ -54,3 +54,7 @@ void fetch_carry_out(const struct fetch_means *means, struct arena *arena,
 bool fetch_public(const struct fetch_means *means, struct arena *arena,
                   const struct fetch_order *order, const struct public_keys *keys,
                   struct fetch_result *ret);
+/* Copies a result with its texts: the arena of a run has manifests and credentials, too, and a result may be kept for
+ * hours. */
+void fetch_result_copy(struct arena *arena, const struct fetch_result *from,
+                       struct fetch_result *ret);

@@ -553,22 +553,6 @@ bool wasm_modules_has(struct wasm_modules *modules, struct arena *arena, const c
     return true;
 }
 
-/* Pins the bytes in the folder. false: there is no room. */
-static bool keep_file(struct module_cache *cache, const char *digest, const void *bytes, size_t len)
-{
-    struct error err;
-    int64_t known;
-
-    if (module_cache_pin(cache, digest, false, &known))
-        return true;
-
-    CLEANUP(module_writer_destroyp)
-    struct module_writer *writer = module_writer_create(cache, (int64_t)len);
-
-    return writer && module_writer_add(writer, bytes, len, &err) == 0 &&
-           module_writer_commit(writer, &err) == 0;
-}
-
 void wasm_modules_put(struct wasm_modules *modules, struct arena *arena, const char *uid,
                       const void *bytes, size_t len, struct wasm_module_answer *ret)
 {
@@ -591,7 +575,7 @@ void wasm_modules_put(struct wasm_modules *modules, struct arena *arena, const c
     const char *digest =
         arena_printf(arena, MODULE_DIGEST_PREFIX "%s", sha256_hex(bytes, len, hex));
 
-    if (!keep_file(modules->means.pull.cache, digest, bytes, len)) {
+    if (!module_cache_put(modules->means.pull.cache, digest, bytes, len)) {
         say(ret, WASM_MODULE_PENDING, REASON_CACHE_FULL,
             arena_printf(arena, "the folder of modules has no room for %zu bytes", len));
         return;
@@ -710,17 +694,6 @@ static bool is_to_end(void *ctx)
     return is_end;
 }
 
-/* A run leaves manifests and credentials in its arena, and its result may be kept for hours. */
-static void copy_result(struct arena *arena, const struct fetch_result *from,
-                        struct fetch_result *ret)
-{
-    *ret = *from;
-    ret->message = arena_strdup(arena, from->message);
-    ret->manifest = arena_strdup(arena, from->manifest);
-    ret->digest = arena_strdup(arena, from->digest);
-    ret->signed_by = arena_strdup(arena, from->signed_by);
-}
-
 /* Without the lock. */
 static void run_job(struct wasm_modules *modules, struct job *job, struct arena *arena,
                     struct fetch_result *ret)
@@ -740,7 +713,7 @@ static void run_job(struct wasm_modules *modules, struct job *job, struct arena 
     means.pull.ctx = job;
     means.pull.is_canceled = is_to_end;
     fetch_carry_out(&means, of_run, &job->order, keys, &result);
-    copy_result(arena, &result, ret);
+    fetch_result_copy(arena, &result, ret);
 }
 
 static bool is_registry_busy(const struct wasm_modules *modules, const struct job *job)

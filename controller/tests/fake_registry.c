@@ -39,6 +39,8 @@ struct fake_registry {
 
 static const struct item *find(const struct fake_registry *registry, const char *reference)
 {
+    if (str_equal(reference, registry->manner.lacks))
+        return NULL;
     for (size_t i = registry->len; i-- > 0;) {
         const struct item *item = &registry->items[i];
 
@@ -212,7 +214,7 @@ static const char *answer_locked(struct fake_registry *registry, const char *req
         return give_token(registry, authorization ? authorization : "");
     if (!is_allowed(registry, authorization ? authorization : ""))
         return refuse(registry);
-    if (!item || !str_has_prefix(path, PATH) || str_equal(reference, registry->manner.lacks))
+    if (!item || !str_has_prefix(path, PATH))
         return status(registry, "404 Not Found", "");
     return is_blob && registry->manner.is_silent ? RAW_SILENT
                                                  : give(registry, item, request, is_blob, false);
