@@ -6,16 +6,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 FOLDER=${1:?a folder of packages is needed}
 WORK=$PWD/build/apt-test
-PASSED=0
-passes() { # passes WHAT COMMAND...
-    "${@:2}" >>"$WORK/log" 2>&1 || {
-        echo "apt-test: $1: no; $(tail -n 3 "$WORK/log")" >&2
-        exit 1
-    }
-    PASSED=$((PASSED + 1))
-    printf '  ok  %s\n' "$1"
-}
-not() { ! "$@"; }
+# shellcheck source=config/packages/test-lib.sh
+source config/packages/test-lib.sh
 
 rm -rf "$WORK"
 mkdir -p "$WORK"/{etc/apt.conf.d,etc/preferences.d,lib/lists/partial,cache/archives/partial,download}
@@ -39,7 +31,6 @@ update() { # without what it has read before
     with_apt apt-get update
 }
 download() { with_apt apt-get download propeller-standalone; }
-change() { printf '\x01' | dd of="$1" bs=1 seek=200 conv=notrunc status=none; }
 package=$(compgen -G "$WORK/repository/pool/propeller-standalone_*_$(dpkg --print-architecture).deb")
 
 passes "apt accepts it" update
@@ -52,4 +43,4 @@ rm "$WORK"/repository/dists/stable/main/binary-*/Packages.gz
 passes "a changed index is refused" not update
 sed -i 's/^Label: .*/Label: Other/' "$WORK/repository/dists/stable/InRelease"
 passes "a changed signature is refused" not update
-printf 'apt-test: %s passed\n' $PASSED
+all_passed

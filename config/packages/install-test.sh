@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# install-test.sh FOLDER: installs the Debian packages of FOLDER into a fresh Debian below build/install-test, and checks
-# what docs/how-to/packages.md promises: installation, first start, a Task, a backup, an upgrade, removal, purge.
+# install-test.sh FOLDER [ARCHITECTURE]: installs the Debian packages of FOLDER into a fresh Debian below
+# build/install-test, and checks what docs/how-to/packages.md promises: installation, first start, a Task, a backup, an
+# upgrade, removal, purge. Those of another architecture run under QEMU.
 # Needs root and mmdebstrap. Programs run in namespaces of their own, so their ports are free and none outlives it.
 set -euo pipefail
 
@@ -8,29 +9,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=e2e/versions.sh
 source e2e/versions.sh
 PACKAGES=${1:?a folder of packages is needed}
-ARCHITECTURE=$(dpkg --print-architecture)
+ARCHITECTURE=${2:-$(dpkg --print-architecture)}
 WORK=$PWD/build/install-test/$ARCHITECTURE
 ROOT=$WORK/root
-PASSED=0
+# shellcheck source=config/packages/test-lib.sh
+source config/packages/test-lib.sh
 
-die() {
-    printf 'install-test: %s\n' "$*" >&2
-    exit 1
-}
-# passes WHAT COMMAND...
-passes() {
-    "${@:2}" >>"$WORK/log" 2>&1 || die "$1: no; $(tail -n 5 "$WORK/log")"
-    PASSED=$((PASSED + 1))
-    printf '  ok  %s\n' "$1"
-}
-not() { ! "$@"; }
-wait_for() { # wait_for SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    until "${@:2}" >/dev/null 2>&1; do
-        ((SECONDS < end)) || return 1
-        sleep 0.2
-    done
-}
 in_root() { chroot "$ROOT" env LC_ALL=C HOME=/root PATH=/usr/bin:/usr/sbin:/bin:/sbin DEBIAN_FRONTEND=noninteractive "$@"; }
 
 # ---- the folder ----
@@ -58,7 +42,7 @@ prepare() {
     mkdir -p "$WORK/new" "$WORK/former"
     cp "$PACKAGES"/*_"$ARCHITECTURE".deb "$WORK/new"
     make_former
-    mmdebstrap --quiet --variant=minbase \
+    config/packages/emulate.sh "$ARCHITECTURE" mmdebstrap --quiet --variant=minbase --architectures="$ARCHITECTURE" \
         --include="$(dependencies)" "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$ROOT"
     echo 127.0.0.1 localhost >"$ROOT/etc/hosts"
     mv "$WORK/new" "$WORK/former" "$ROOT/root"
@@ -163,14 +147,14 @@ inside() {
     check_work
     check_upgrade
     check_removal
-    printf 'install-test: %s passed\n' $PASSED
+    all_passed
 }
 
-if [[ ${2:-} == inside ]]; then
+if [[ ${3:-} == inside ]]; then
     inside
     exit
 fi
 ((EUID == 0)) || die "only root can make a Debian in a folder"
 e2e/setup.sh release-test
 prepare
-unshare --mount --pid --net --fork --kill-child --mount-proc "$0" "$PACKAGES" inside
+config/packages/emulate.sh "$ARCHITECTURE" unshare --net "$0" "$PACKAGES" "$ARCHITECTURE" inside

@@ -9,30 +9,15 @@ PACKAGES=${1:?a folder of packages is needed}
 WORK=$PWD/build/install-test/$(dpkg --print-architecture)
 ROOT=$WORK/root
 UNIT=propeller-standalone.service
-PASSED=0
 INIT=
+# shellcheck source=config/packages/test-lib.sh
+source config/packages/test-lib.sh
 
-die() {
-    printf 'systemd-test: %s\n' "$*" >&2
-    exit 1
-}
 not_here() {
-    printf 'systemd-test: n/a on this machine: %s\n' "$*"
+    printf '%s: n/a on this machine: %s\n' "$TEST" "$*"
     exit 0
 }
-passes() { # passes WHAT COMMAND...
-    "${@:2}" || die "$1: no; $(in_machine systemctl status --no-pager --lines=5 $UNIT 2>&1 | tail -n 12)"
-    PASSED=$((PASSED + 1))
-    printf '  ok  %s\n' "$1"
-}
-wait_for() { # wait_for SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    until "${@:2}" >/dev/null 2>&1; do
-        ((SECONDS < end)) || return 1
-        sleep 0.2
-    done
-}
-
+about() { in_machine systemctl status --no-pager --lines=5 $UNIT 2>&1 | tail -n 12; }
 in_machine() {
     nsenter --target "$INIT" --mount --pid --net --ipc --uts --cgroup env -i LC_ALL=C PATH=/usr/bin:/usr/sbin:/bin:/sbin \
         DEBIAN_FRONTEND=noninteractive "$@"
@@ -128,7 +113,6 @@ check_removal() {
     in_machine apt-get purge -qq propeller-standalone >"$WORK/systemd-dpkg.log" 2>&1
     passes "purge deletes the data" not test -e "$ROOT/var/lib/propeller"
 }
-not() { ! "$@"; }
 
 ((EUID == 0)) || not_here "it needs root"
 [[ -x $ROOT/lib/systemd/systemd ]] || not_here "config/packages/install-test.sh has not made its folder"
@@ -139,4 +123,4 @@ cp "$PACKAGES"/*_"$(dpkg --print-architecture)".deb "$ROOT/root/new"
 start_machine || not_here "systemd does not start in namespaces: $(tail -n 3 "$WORK/systemd.log")"
 check_service
 check_removal
-printf 'systemd-test: %s passed\n' $PASSED
+all_passed
