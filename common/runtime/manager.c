@@ -123,6 +123,11 @@ void manager_set_tick_period(struct manager *manager, uint32_t period_ms)
     manager->tick_period_ms = period_ms ? period_ms : MANAGER_TICK_MS;
 }
 
+uint32_t manager_tick_period_ms(const struct manager *manager)
+{
+    return manager->tick_period_ms;
+}
+
 static void raise_event(int fd)
 {
     uint64_t one = 1;

@@ -52,6 +52,9 @@ void manager_add(struct manager *manager, const struct runnable *runnable); /* c
 void manager_set_stop_budget(struct manager *manager, uint32_t budget_ms);
 /* Called before manager_run. 0: MANAGER_TICK_MS. */
 void manager_set_tick_period(struct manager *manager, uint32_t period_ms);
+/* Returns the period of the ticks. From manager_run on this is half of the period of the service manager's watchdog, if
+ * that is shorter than the one that was set. */
+uint32_t manager_tick_period_ms(const struct manager *manager);
 
 /*
  * Runs until a signal (returns 0) or a failure, its own or that of manager_fail. Then, for each

@@ -175,6 +175,7 @@ TEST_EACH(watchdog_is_notified_at_half_of_its_period, PERIODS)
 
 static unsigned ticks;
 static unsigned hang_after; /* 0: never */
+static uint32_t period_ms;
 
 /* Ends the process with the third tick, or hangs in one. */
 static void tick(void *self UNUSED)
@@ -186,27 +187,52 @@ static void tick(void *self UNUSED)
         ck_assert_int_eq(kill(getpid(), SIGTERM), 0);
 }
 
+static void note_period(void *self)
+{
+    period_ms = manager_tick_period_ms(self);
+    ck_assert_int_eq(kill(getpid(), SIGTERM), 0);
+}
+
 static int refuse(void *self UNUSED, struct error *err)
 {
     return error_set(err, ERROR_INVALID, "address 'x' is taken");
 }
 
-/* Runs the part with the watchdog of a service manager. */
-static int run(const struct runnable *part)
+/* Runs the part with the watchdog of a service manager. `self` of the part is the manager. */
+static int run_with(const struct runnable *part, uint32_t tick_ms)
 {
     struct manager *manager = manager_create();
+    struct runnable copy = *part;
     struct error err;
 
     listen_in_folder();
     ck_assert_int_eq(setenv("WATCHDOG_USEC", arena_printf(arena, "%d", WATCHDOG_US), 1), 0);
-    manager_set_tick_period(manager, 3600000); /* the watchdog is sooner */
-    manager_add(manager, part);
+    manager_set_tick_period(manager, tick_ms);
+    copy.self = manager;
+    manager_add(manager, &copy);
     int r = manager_run(manager, &err);
     manager_destroy(manager);
     return r;
 }
 
+static int run(const struct runnable *part)
+{
+    return run_with(part, 3600000); /* the watchdog is sooner */
+}
+
 TEST_GROUP("manager", set_up, tear_down);
+
+static const struct {
+    uint32_t tick_ms, expected;
+} TICKS[] = { { 3600000, WATCHDOG_US / 2000 }, { WATCHDOG_US / 2000 - 1, WATCHDOG_US / 2000 - 1 } };
+
+TEST_EACH(ticks_are_as_frequent_as_the_watchdog_asks_for, TICKS)
+{
+    const struct runnable part = { .name = "part", .group = RUN_SERVERS, .tick = note_period };
+
+    ck_assert_int_eq(run_with(&part, TICKS[_i].tick_ms), 0);
+    ck_assert_uint_eq(period_ms, TICKS[_i].expected);
+}
 
 TEST(manager_reports_start_watchdog_and_stop)
 {
