@@ -74,6 +74,14 @@ while not os.WIFSIGNALED(os.waitpid(int(sys.argv[1]), WALL)[1]):
     pass' "$1" &
 }
 
+# with_setting NAME=VALUE: another one than in the unit, for a shorter test
+with_setting() {
+    mkdir -p "$ROOT/etc/systemd/system/$UNIT.d"
+    printf '[Service]\n%s\n' "$1" >"$ROOT/etc/systemd/system/$UNIT.d/test.conf"
+    in_machine systemctl daemon-reload
+}
+says() { in_machine sh -c "journalctl --no-pager -u $UNIT | grep -q '$1'"; }
+
 check_service() {
     local main
     in_machine sh -c 'dpkg --install /root/new/*.deb' >"$WORK/systemd-dpkg.log" 2>&1 || die "$(tail -n 5 "$WORK/systemd-dpkg.log")"
@@ -87,16 +95,13 @@ check_service() {
     passes "kill -9 is followed by a start" wait_for 30 is NRestarts 1
     passes "the unit is active again" wait_for 30 is ActiveState active
 
-    # A shorter watchdog, for the test.
-    mkdir -p "$ROOT/etc/systemd/system/$UNIT.d"
-    printf '[Service]\nWatchdogSec=4\n' >"$ROOT/etc/systemd/system/$UNIT.d/test.conf"
-    in_machine systemctl daemon-reload
+    with_setting WatchdogSec=4
     in_machine systemctl restart $UNIT
     passes "a healthy main thread is left alone" not wait_for 10 is ActiveState failed
     passes "it was not restarted" is NRestarts 0
     hang_main_thread "$(property MainPID)"
     passes "a main thread that hangs is followed by a start" wait_for 60 is NRestarts 1
-    passes "the watchdog was the reason" in_machine sh -c "journalctl --no-pager -u $UNIT | grep -q 'Watchdog timeout'"
+    passes "the watchdog was the reason" says "Watchdog timeout"
     passes "the unit is active once more" wait_for 30 is ActiveState active
 
     in_machine systemctl start propeller-backup.service
@@ -104,6 +109,21 @@ check_service() {
     in_machine systemctl stop $UNIT
     passes "a stop is a success" is Result success
 }
+
+check_limit_of_starts() {
+    local settings=$ROOT/etc/default/propeller-standalone
+    echo PROPELLER_ADDRESS=192.0.2.1:6443 >>"$settings"
+    with_setting RestartSec=100ms
+    passes "a server without its address does not start" not in_machine systemctl restart $UNIT
+    passes "its starts end" wait_for 120 says "Start request repeated too quickly"
+    passes "the unit has failed" is ActiveState failed
+    passes "its status names the address" status_names 192.0.2.1:6443
+    sed -i '$d' "$settings"
+    in_machine systemctl reset-failed $UNIT
+    passes "it starts with another address" in_machine systemctl start $UNIT
+    in_machine systemctl stop $UNIT
+}
+status_names() { [[ $(property StatusText) == *"$1"* ]]; }
 
 check_removal() {
     in_machine systemctl start $UNIT
@@ -122,5 +142,6 @@ mkdir -p "$ROOT/root/new"
 cp "$PACKAGES"/*_"$(dpkg --print-architecture)".deb "$ROOT/root/new"
 start_machine || not_here "systemd does not start in namespaces: $(tail -n 3 "$WORK/systemd.log")"
 check_service
+check_limit_of_starts
 check_removal
 all_passed
