@@ -54,6 +54,14 @@ static const struct {
       "{\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","
       "\"reason\":\"Alive\",\"message\":\"\"}]}}",
       "Running", "Alive", "", false, true },
+    { &KIND_ENROLLMENT,
+      "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\","
+      "\"reason\":\"NotAllowed\",\"message\":\"no right\"}]}}",
+      "", "NotAllowed", "no right", false, false },
+    { &KIND_ENROLLMENT,
+      "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","
+      "\"reason\":\"Listening\",\"message\":\"\"}]}}",
+      "", "Listening", "", false, true },
 };
 
 TEST_EACH(all_kinds_have_a_state_in_the_same_words, STATES)

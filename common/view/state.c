@@ -8,11 +8,17 @@
 
 static const char *const TYPES[] = { "Stalled", "Reconciling" };
 
+/* These have no end. */
+static bool is_standing(const struct kube_kind *kind)
+{
+    return kind == &KIND_PROPLET || kind == &KIND_ENROLLMENT;
+}
+
 /* The conditions that explain a state, the first that is there: those of kstatus repeat the reason and the message of
  * the condition that matters most. */
 static const cJSON *explaining(const struct kube_kind *kind, const cJSON *conditions)
 {
-    if (kind == &KIND_PROPLET)
+    if (is_standing(kind))
         return condition_get(conditions, "Ready");
     for (size_t i = 0; i < ARRAY_LEN(TYPES); i++) {
         if (condition_is(conditions, TYPES[i], CONDITION_TRUE))
@@ -79,7 +85,7 @@ struct state state_of(const struct kube_kind *kind, const cJSON *object)
     bool is_complete = str_equal(ret.phase, "completed") || str_equal(ret.phase, "Completed");
 
     ret.since_us = since(conditions, condition, ret.reason);
-    if (kind == &KIND_PROPLET) {
+    if (is_standing(kind)) {
         ret.is_good = condition_is(conditions, "Ready", CONDITION_TRUE);
         return ret;
     }

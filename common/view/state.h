@@ -11,8 +11,8 @@ struct state {
     const char *message; /* the condition's text with it */
     int64_t since_us;    /* of that condition; 0: not known */
     bool is_final;       /* nothing happens to it any more unless a user or the clock asks */
-    bool is_good;        /* final: it did what it should; Proplet: it is Ready */
+    bool is_good;        /* final: it did what it should; Proplet, Enrollment: it is Ready */
 };
 
-/* object: a whole object of this kind, one of the five. */
+/* object: a whole object of this kind, one of the six. */
 struct state state_of(const struct kube_kind *kind, const cJSON *object);

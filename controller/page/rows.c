@@ -10,7 +10,7 @@
 const struct page_list PAGE_LIST[PAGE_LISTS] = {
     { "proplets", &KIND_PROPLET },     { "tasks", &KIND_TASK },
     { "jobs", &KIND_PROPELLERJOB },    { "federated", &KIND_FEDERATEDJOB },
-    { "rounds", &KIND_TRAININGROUND },
+    { "rounds", &KIND_TRAININGROUND }, { "enrollments", &KIND_ENROLLMENT },
 };
 
 size_t page_list_find(const char *name)
@@ -55,6 +55,10 @@ static const struct cell CELLS[] = {
     { &KIND_TRAININGROUND, "required", "status", "updatesRequired", NULL },
     { &KIND_TRAININGROUND, "started", "status", "startTime", NULL },
     { &KIND_TRAININGROUND, "finished", "status", "endTime", NULL },
+    { &KIND_ENROLLMENT, "approval", "spec", "approval", NULL },
+    { &KIND_ENROLLMENT, "pending", "status", "pendingCount", NULL },
+    { &KIND_ENROLLMENT, "overflow", "status", "overflow", NULL },
+    { &KIND_ENROLLMENT, "enrolled", "status", "enrolledCount", NULL },
 };
 
 void page_row(const struct kube_kind *kind, const cJSON *object, cJSON *row)

@@ -14,7 +14,7 @@ struct page_list {
     const char *name;
     const struct kube_kind *kind;
 };
-#define PAGE_LISTS 5
+#define PAGE_LISTS 6
 extern const struct page_list PAGE_LIST[PAGE_LISTS];
 /* PAGE_LISTS: there is none of this name. */
 size_t page_list_find(const char *name);

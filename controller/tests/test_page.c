@@ -493,6 +493,21 @@ TEST(a_federated_job_has_the_participants_of_the_round_that_runs)
         text);
 }
 
+TEST(an_enrollment_lists_the_devices_that_wait)
+{
+    const char *own = log_in("good");
+
+    page_fixture.object =
+        "{\"kind\":\"Enrollment\",\"metadata\":{\"name\":\"demo\",\"namespace\":\"lab\",\"uid\":"
+        "\"u-demo\"},\"status\":{\"pending\":[{\"clientId\":\"sensor-7\",\"channelId\":\"c\"}],"
+        "\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Listening\"}]}}";
+    const char *text = answer("GET /api/object?list=enrollments&ns=lab&name=demo", own, "");
+    expect_status(text, 200);
+    ck_assert_msg(strstr(text, "\"clientId\":\"sensor-7\"") &&
+                      strstr(text, "\"reason\":\"Listening\""),
+                  "%s", text);
+}
+
 TEST(a_token_that_counts_no_more_ends_the_login)
 {
     const char *own = log_in("good");

@@ -9,7 +9,7 @@ const [base, tokenFile, usersFile, folder] = process.argv.slice(2);
 const token = readFileSync(tokenFile, "utf8").trim();
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const VIEWS = ["fleet", "proplets", "proplets/default/gateway", "tasks", "tasks/default/addition", "tasks/default/needs-gpu", "tasks/default/long",
-  "jobs", "jobs/default/diamond", "federated", "federated/default/digits", "events"];
+  "jobs", "jobs/default/diamond", "federated", "federated/default/digits", "enrollments", "enrollments/default/demo", "events"];
 
 function addTask(name, change) {
   const task = JSON.parse(kubectl(["get", "task", "addition", "-o", "json"]));
@@ -57,6 +57,23 @@ async function longWorkIsShown(page) {
   check("a password is on the page", !(await page.content()).includes("planted-secret"));
   const job = await words("#/federated/default/digits");
   for (const word of ["gateway-2", "Missing", "Training"]) check(`a FederatedJob lacks ${word}`, job.includes(word));
+}
+
+/* On a domain of its own, with two devices that only this test knows. A client id may be a command of a shell. */
+function addEnrollment() {
+  const spec = { domainId: "elsewhere", channelId: "workers", mqttAddress: "tcp://localhost:1883" };
+  const lastSeen = new Date().toISOString();
+  const pending = ["sensor-7", "$(it)"].map((clientId) => ({ clientId, channelId: "workers", lastSeen }));
+  kubectl(["apply", "-f", "-"], JSON.stringify({ apiVersion: "propeller.propeller.abstractmachines.fr/v1", kind: "Enrollment", metadata: { name: "demo" }, spec }));
+  kubectl(["wait", "--for=condition=Ready", "enrollment/demo", "--timeout=30s"]);
+  kubectl(["patch", "enrollment", "demo", "--subresource=status", "--type=merge", "-p", JSON.stringify({ status: { pending, pendingCount: 2 } })]);
+}
+
+async function pendingDevicesAreShown(page) {
+  await page.evaluate(() => { location.hash = "#/enrollments/default/demo"; });
+  await page.waitForSelector('h1:has-text("demo")');
+  const text = await page.innerText("main");
+  for (const word of ["Listening", "kubectl propeller approve sensor-7 -n default", "approve '$(it)' -n default"]) check(`an Enrollment lacks ${word}`, text.includes(word));
 }
 
 /* A Task is opened from a list with a filter; Back and a reload show the list as it was. */
@@ -126,6 +143,7 @@ async function main() {
   addTask("needs-gpu", { propletSelector: { matchLabels: { gpu: "true" } }, env: { PASSWORD: "planted-secret" } });
   kubectl(["apply", "-f", "config/samples/propellerjob.yaml"]);
   addLongWork();
+  addEnrollment();
 
   for (const [scheme, size] of [["light", "narrow"], ["dark", "wide"]]) await (await lookAtAll(browser, scheme, size)).context().close();
   const page = await lookAtAll(browser, "light", "wide");
@@ -136,6 +154,7 @@ async function main() {
   await page.waitForFunction(() => [...document.querySelectorAll(".row")].some((row) => row.innerText.includes("fresh") && row.innerText.includes("completed")), null, { timeout: 30000 });
   await listKeepsItsFilter(page);
   await longWorkIsShown(page);
+  await pendingDevicesAreShown(page);
   await loadIsShown(page);
   await agesAreThoseOfTheServer(browser);
   await aRestartAsksForALogin(page);

@@ -69,6 +69,11 @@ const LISTS = {
   federated: { title: "FederatedJobs", one: "FederatedJob", columns: [name, phase(false), reason, age,
     { title: "Rounds", width: "6rem", cell: (row) => `${row.done ?? 0} of ${row.rounds ?? "?"}` }],
     empty: "kubectl apply -f config/samples/federatedjob.yaml" },
+  enrollments: { title: "Enrollments", one: "Enrollment", columns: [name, reason, age,
+    { title: "Devices that wait", width: "9rem", cell: (row) => `${row.pending ?? 0}${row.overflow ? " and more" : ""}` },
+    { title: "Enrolled", width: "6rem", cell: (row) => row.enrolled ?? 0 },
+    { title: "Approval", width: "7rem", cell: (row) => html`<${Text} of=${row.approval} />` }],
+    empty: "kubectl apply -f config/samples/enrollment.yaml" },
 };
 
 const matches = (row, words) => words.every((word) =>
@@ -112,7 +117,7 @@ function ListPage({ at, feed }) {
   return html`<div class="tools">
       <input type="search" aria-label="Filter by name, reason or label" placeholder="Filter: name, reason, label=value" maxlength=${MAX_FILTER} value=${text} onInput=${(e) => type(e.target.value)} />
       <button aria-pressed=${!wanted} onClick=${() => { location.hash = address({ phase: "" }); }}>All ${all.length}</button>
-      ${[...phases].sort().map(([p, n]) => html`<button aria-pressed=${wanted === p} onClick=${() => { location.hash = address({ phase: wanted === p ? "" : p }); }}>${cut(p) || "new"} ${n}</button>`)}
+      ${list !== "enrollments" && [...phases].sort().map(([p, n]) => html`<button aria-pressed=${wanted === p} onClick=${() => { location.hash = address({ phase: wanted === p ? "" : p }); }}>${cut(p) || "new"} ${n}</button>`)}
       ${!spec.sort && html`<button aria-pressed=${oldest} onClick=${() => { location.hash = address({ order: !oldest && "oldest" }); }}>Oldest first</button>`}
     </div>
     ${rows.length ? html`<${Rows} list=${list} rows=${rows} beats=${feed.beats} />` : html`<p class="empty" role="status">Nothing fits this filter.</p>`}`;
@@ -141,7 +146,7 @@ function FleetPage({ feed }) {
     ["Broker", !c.mqtt ? ["idle", "–", "no broker is configured (--mqtt-address)"] : c.broker ? ["good", "✓", "connected"]
       : c.leads ? ["bad", "✕", "not connected"] : ["idle", "…", "only the leader is connected"]],
     ["Fleet brake", c.brake ? ["bad", "!", "most of the fleet is away, so no Task is moved"] : ["good", "✓", "released"]],
-    ...(c.strangers === undefined ? [] : [["Devices without a Proplet", c.strangers ? ["warn", "!", `${c.strangers}; kubectl propeller pending lists those of Enrollments`] : ["good", "✓", "none"]]]),
+    ...(c.strangers === undefined ? [] : [["Devices without a Proplet", c.strangers ? ["warn", "!", html`${c.strangers}; <a href="#/enrollments">Enrollments</a> list those that wait`] : ["good", "✓", "none"]]]),
   ];
   return html`<div class="cards">${Object.keys(KIND_LISTS).filter((kind) => c.kinds[kind]).map((kind) => html`<${Census} kind=${kind} phases=${c.kinds[kind]} />`)}</div>
     <section class="card"><h2>State</h2><dl class="facts">${state.map(([title, [tone, sign, text]]) => html`
@@ -267,6 +272,17 @@ function Checkpoint({ object, now }) {
     ${last ? html`<dl class="facts"><${Facts} of=${facts} /></dl>` : html`<p class="soft">None was taken yet.</p>`}</section>`;
 }
 
+/* Client ids come from the network. */
+const quoted = (text) => /^[\w.:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+function Pending({ object, now }) {
+  const pending = object.status?.pending || [], ns = object.metadata.namespace;
+  if (!pending.length) return html`<p class="soft">No device waits.</p>`;
+  return html`<table><thead><tr><th>Client id</th><th>Channel</th><th>Heartbeat</th><th>To approve it</th></tr></thead><tbody>
+    ${pending.map((one) => html`<tr><td><${Text} of=${one.clientId} /></td><td><${Text} of=${one.channelId} /></td><td>${since(one.lastSeen, now)} ago</td>
+      <td><code><bdi>kubectl propeller approve ${quoted(one.clientId)} -n ${ns}</bdi></code></td></tr>`)}</tbody></table>`;
+}
+
 const Facts = ({ of }) => of.filter(([, value]) => value !== undefined && value !== null && value !== "").map(([k, v]) => html`<dt>${k}</dt><dd><${Text} of=${v} /></dd>`);
 
 const attempts = (status) => `${status?.attempt ?? 0}${status?.priorAttempts ? `, ${status.attempt - status.priorAttempts} of this run` : ""}`;
@@ -278,6 +294,8 @@ const FACTS = {
   jobs: (o) => [["Tasks", o.status?.taskCount], ["Completed", o.status?.completedCount], ["Failed", o.status?.failedCount], ["Parallelism", o.spec?.parallelism]],
   federated: (o) => [["Rounds", `${o.status?.completedRounds ?? 0} of ${o.spec?.rounds?.total ?? "?"}`], ["Participants", (o.spec?.participants || []).length], ["Quorum (k of n)", o.spec?.kOfN], ["Aggregator", o.spec?.aggregator?.algorithm], ["Model", o.status?.aggregatedModelRef],
     ["Last kept model", o.status?.lastCheckpoint && `of round ${o.status.lastCheckpoint.round}`], ["Its copy", o.status?.lastCheckpoint?.uri]],
+  enrollments: (o) => [["Domain", o.spec?.domainId], ["Channel", o.spec?.channelPerDevice ? "one for each device" : o.spec?.channelId], ["Approval", o.spec?.approval], ["Enrolled", o.status?.enrolledCount ?? 0],
+    ["Limit", `${o.spec?.limit}${o.status?.overflow ? ", and more devices wait" : ""}`], ["Rejected", (o.spec?.rejected || []).length]],
   rounds: (o) => [["FederatedJob", o.spec?.federatedJobRef?.name], ["Updates", `${o.status?.updatesReceived ?? 0} of ${o.status?.updatesRequired ?? "?"}`], ["Model", o.status?.aggregatedModelRef]],
 };
 
@@ -303,13 +321,14 @@ function DetailPage({ at, feed, ask }) {
   if (!found) return html`<p class="empty" role="status">Loading ${name} …</p>`;
   const { object, why, timeline, children } = found, proplet = list === "proplets";
   const live = proplet && row ? [["Heartbeat", seen(row, now, feed.beats)], ["Processor", row.cpu == null ? "" : `${Math.round(row.cpu / 1000)}%`], ["Memory", row.memory == null ? "" : `${Math.round(row.memory / 1000)}%`]] : [];
-  return html`<div class="title"><h1><bdi>${name}</bdi></h1><${Phase} of=${why.phase} proplet=${proplet} /><span class="soft"><bdi>${ns}</bdi> · ${since(object.metadata.creationTimestamp, now)} old</span></div>
+  return html`<div class="title"><h1><bdi>${name}</bdi></h1>${list !== "enrollments" && html`<${Phase} of=${why.phase} proplet=${proplet} />`}<span class="soft"><bdi>${ns}</bdi> · ${since(object.metadata.creationTimestamp, now)} old</span></div>
     ${feed.ready && !row && html`<p class="notice">It does not exist any more. This is how it was.</p>`}
     <${Why} why=${why} proplet=${proplet} />
     ${proplet && html`<section class="card wide"><h2>Load</h2><${Load} load=${found.load} /></section>`}
     ${list === "tasks" && html`<section class="card wide"><h2>Life of this run</h2><${Axis} object=${object} now=${now} /></section><${Checkpoint} object=${object} now=${now} /><${Result} status=${object.status || {}} />`}
     ${found.cut && html`<p class="notice">Only the first ${children.length} of its objects are shown.</p>`}
     ${list === "jobs" && html`<section class="card wide"><h2>Tasks</h2><${Graph} object=${object} children=${children} ns=${ns} /></section>`}
+    ${list === "enrollments" && html`<section class="card wide scroll" tabindex="0"><h2>Devices that wait</h2><${Pending} object=${object} now=${now} /></section>`}
     ${list === "federated" && html`<section class="card wide"><h2>Rounds</h2><${Rounds} children=${children} now=${now} /></section>`}
     ${["federated", "rounds"].includes(list) && html`<section class="card wide scroll"><h2>Participants</h2><${Participants} object=${object} running=${found.participants} ns=${ns} now=${now} /></section>`}
     <div class="cards" style=${{ marginTop: "1rem" }}>
@@ -337,7 +356,7 @@ function EventsPage({ ns, ask }) {
 }
 
 const page = (list) => ({ at, ...rest }) => at.path.length > 2 ? html`<${DetailPage} key=${at.path.join("/")} at=${at} ...${rest} />` : html`<${ListPage} at=${at} ...${rest} />`;
-export const NAV = [["fleet", "Fleet"], ["proplets", "Proplets"], ["tasks", "Tasks"], ["jobs", "Jobs"], ["federated", "Federated learning"], ["events", "Events"]];
+export const NAV = [["fleet", "Fleet"], ["proplets", "Proplets"], ["tasks", "Tasks"], ["jobs", "Jobs"], ["federated", "Federated learning"], ["enrollments", "Enrollment"], ["events", "Events"]];
 export const VIEWS = {
   fleet: { page: FleetPage, feed: "fleet" },
   events: { page: EventsPage, feed: "fleet" },
@@ -345,5 +364,6 @@ export const VIEWS = {
   tasks: { page: page("tasks"), feed: "tasks" },
   jobs: { page: page("jobs"), feed: "jobs" },
   federated: { page: page("federated"), feed: "federated" },
+  enrollments: { page: page("enrollments"), feed: "enrollments" },
   rounds: { page: page("rounds"), feed: "rounds", nav: "federated" },
 };
