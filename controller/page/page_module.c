@@ -49,6 +49,16 @@ static void count_kind(const struct module_host *host, struct arena *arena,
     }
 }
 
+/* The caches of other kinds exist only with a flag. A feed checks the rights of the kinds of the page alone. */
+static bool is_on_the_page(const struct kube_kind *kind)
+{
+    size_t i = 0;
+
+    while (i < PAGE_LISTS && PAGE_LIST[i].kind != kind)
+        i++;
+    return i < PAGE_LISTS;
+}
+
 /* A list of phases with numbers for each kind, and the state of this process. */
 static void count(void *ctx, struct arena *arena, const char *ns, cJSON *ret)
 {
@@ -60,7 +70,7 @@ static void count(void *ctx, struct arena *arena, const char *ns, cJSON *ret)
     int64_t now_us = timeline_now_us(host->timeline, &now);
     cJSON *kinds = json_set_object(ret, "kinds");
     for (size_t i = 0; MODULES[i]; i++) {
-        if (MODULES[i]->census)
+        if (MODULES[i]->census && is_on_the_page(MODULES[i]->kind))
             count_kind(host, arena, MODULES[i], ns, kinds);
     }
     json_set_bool(ret, "leads", module_host_leads(host));

@@ -350,7 +350,9 @@ check_ui() {
     jq -e --arg page "$page" '.kind == "Page" and .url == $page' "$PART/output" >/dev/null
     if has_standalone; then # its kubeconfig has a token
         expect_eq "status of a login with the token of the address" 204 "$(jq -nR 'input | sub(".*#token="; "") | {token: .}' "$PART/opened" |
-            curl -sS -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d @- "$page/login")"
+            curl -sS -c "$PART/cookies" -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d @- "$page/login")"
+        (curl -sN --max-time 30 -b "$PART/cookies" "$page/api/stream?list=fleet" || true) | grep -m 1 '"kinds":{"proplets":' >/dev/null ||
+            fail "the page does not count the fleet"
         ! grep -qF "$(sed 's/.*#token=//' "$PART/opened")" "$PART/output" "$PART/errors" || die "the token is printed"
     fi
     KUBECONFIG=$CLUSTER/admin.kubeconfig ui --url "$page" --no-login 2>"$PART/errors" >/dev/null
