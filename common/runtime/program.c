@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/str.h"
+#include "common/runtime/notify.h"
 
 #define EXIT_USAGE 2
 
@@ -37,6 +38,7 @@ int program_end_of_options(const char *name, int r, const struct error *err)
         return EXIT_SUCCESS;
 
     print_error(name, err);
+    notify_send(NULL, err->message);
     return EXIT_USAGE;
 }
 
@@ -49,5 +51,6 @@ int program_end(const char *name, int r, const struct error *err)
         print_error(name, err);
     else
         log_error("the program ends with an error", "program", name, "error", err->message, NULL);
+    notify_send(NULL, err->message);
     return EXIT_FAILURE;
 }

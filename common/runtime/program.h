@@ -1,6 +1,7 @@
 /*
  * This module is what the main functions of all programs have in common: how they log, and how they
  * end. `name` is that of the program, for messages. Called by the main thread; no function fails.
+ * An error that ends a program is also its status for a service manager (notify.h).
  */
 #pragma once
 

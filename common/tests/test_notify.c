@@ -10,6 +10,7 @@
 
 #include "common/base/arena.h"
 #include "common/runtime/manager.h"
+#include "common/runtime/program.h"
 #include "common/tests/observe.h"
 #include "common/tests/patience.h"
 #include "common/tests/process.h"
@@ -136,6 +137,21 @@ TEST(unusable_address_is_logged_and_ignored)
             strstr(capture_text(arena), "the service manager cannot be notified, ignoring"));
         capture_stop();
     }
+}
+
+TEST(error_that_ends_a_program_is_its_status)
+{
+    struct error err = { 0 };
+    int r = error_set(&err, ERROR_INVALID, "listen on '192.0.2.1:6443': no such address");
+
+    listen_in_folder();
+    capture_start(STDERR_FILENO);
+    ck_assert_int_eq(program_end("prog", r, &err), 1);
+    ck_assert_int_eq(program_end_of_options("prog", r, &err), 2);
+    capture_stop();
+    ck_assert_str_eq(message(), "STATUS=listen on '192.0.2.1:6443': no such address");
+    ck_assert_str_eq(message(), "STATUS=listen on '192.0.2.1:6443': no such address");
+    ck_assert_str_eq(message(), "");
 }
 
 static const struct {
