@@ -2,7 +2,8 @@
 # build.sh html|man: the site in build/docs/html, or the manual pages in build/docs/man.
 #
 # The reference pages are generated from crds/, the programs in build/bin, the table of reasons, the
-# documents of the plug-in, the table of the chart and the metrics in the sources, beside a copy of docs/. A warning of Sphinx, such as a link that leads nowhere, is an error.
+# documents of the plug-in, the table of the chart and the metrics in the sources, beside a copy of what git knows of
+# docs/. A warning of Sphinx, such as a link that leads nowhere, is an error.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -13,8 +14,8 @@ source e2e/versions.sh
 e2e/setup.sh docs
 SOURCE=build/docs/source
 rm -rf "$SOURCE" "build/docs/$1"
-mkdir -p build/docs
-cp -r docs "$SOURCE"
+mkdir -p "$SOURCE"
+(cd docs && git ls-files -z | xargs -0 cp --parents --target-directory="../$SOURCE")
 python=$DOCS_HOME/bin/python
 "$python" -B docs/tools/api.py crds "$SOURCE/reference/api"
 "$python" -B docs/tools/commands.py build/bin "$SOURCE/reference/commands"
