@@ -17,6 +17,8 @@
 #   docs   the Python environment of `make docs`
 #   examples  compilers for WebAssembly, of Debian and of npm
 #   deb    Debian packages to make packages
+#   cross  what a build for another architecture needs beside `build` and `deb`
+#   cosign to sign a release
 #   release-test  what tests of a release need
 #   go     a Go; prints its folder
 #   packages PART...  the Debian packages of these parts, and nothing else
@@ -36,7 +38,8 @@ RUN_PACKAGES=(mosquitto mosquitto-clients jq curl openssl tzdata python3 python3
 IMAGE_PACKAGES=(python3 ca-certificates tzdata)
 NODE_PACKAGES=(containerd runc containernetworking-plugins iproute2 iptables nftables conntrack gcc libc6-dev)
 DEB_PACKAGES=(debhelper lintian)
-RELEASE_TEST_PACKAGES=("${DEB_PACKAGES[@]}" "${RUN_PACKAGES[@]}" gnupg mmdebstrap iproute2)
+CROSS_PACKAGES=("${DEB_PACKAGES[@]}" gcc-aarch64-linux-gnu qemu-user-static arch-test mmdebstrap util-linux)
+RELEASE_TEST_PACKAGES=("${CROSS_PACKAGES[@]}" "${RUN_PACKAGES[@]}" gnupg iproute2 skopeo)
 KIND_PACKAGES=("${NODE_PACKAGES[@]}" docker.io mmdebstrap jq)
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -138,16 +141,17 @@ packages_of() {
         docs) printf '%s\n' python3 python3-venv clang lld ;; # the last two for commands of pages
         kind) printf '%s\n' "${KIND_PACKAGES[@]}" ;;
         deb) printf '%s\n' "${DEB_PACKAGES[@]}" ;;
+        cross) printf '%s\n' "${CROSS_PACKAGES[@]}" ;;
         release-test) printf '%s\n' "${RELEASE_TEST_PACKAGES[@]}" ;;
         examples)
             printf '%s\n' "${RUN_PACKAGES[@]}" clang lld wasi-libc libclang-rt-14-dev-wasm32 wabt libstd-rust-dev-wasm32 rustc
             command -v npm >/dev/null || echo npm
             ;;
         all) printf '%s\n' "${BUILD_PACKAGES[@]}" "${LINT_PACKAGES[@]}" "${RUN_PACKAGES[@]}" ;;
-        control-plane | cluster-api | cluster-api-manager | kubectl | oci | go) ;;
+        control-plane | cluster-api | cluster-api-manager | kubectl | oci | cosign | go) ;;
         *) die "unknown part '$part': build, image, lint, run, device, node, kind, kubectl, control-plane, cluster-api," \
-            "cluster-api-manager, promtool, oci, dashboards, vmafx, page, docs, examples, go, helm, helm4, deb," \
-            "release-test or all" ;;
+            "cluster-api-manager, promtool, oci, dashboards, vmafx, page, docs, examples, go, helm, helm4, deb, cross," \
+            "cosign, release-test or all" ;;
         esac
     done
 }
@@ -248,6 +252,7 @@ build_program() {
             -X $key/chartutil.k8sVersionMinor=$(cut -d. -f2 <<<"$version") \
             -X $key/lint/rules.k8sVersionMajor=${version%%.*} -X $key/lint/rules.k8sVersionMinor=$(cut -d. -f2 <<<"$version")"
         ;;
+    cosign) go_build cosign github.com/sigstore/cosign/v2/cmd/cosign "$output" "" ;;
     helm4) go_build helm4 helm.sh/helm/v4/cmd/helm "$output" "" ;;
     *)
         # Without a version the programs call themselves v0.0.0, which clients refuse to work with.
@@ -327,7 +332,7 @@ main() {
     [[ -z $only ]] || return 0
     for part in "$@"; do
         case $part in
-        build | image | lint | deb) ;; # packages, nothing else
+        build | image | lint | deb | cross) ;; # packages, nothing else
         run | all)
             python_environment
             control_plane "${CONTROL_PLANE_PROGRAMS[@]}"
@@ -353,6 +358,10 @@ main() {
         helm)
             GO_NEEDED=1.25
             control_plane kubectl helm
+            ;;
+        cosign)
+            GO_NEEDED=1.25
+            control_plane cosign
             ;;
         helm4)
             GO_NEEDED=1.26
