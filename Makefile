@@ -96,7 +96,7 @@ $(OUT)/libtestsupport.a: $(call objects,$(TEST_SUPPORT_SRC))
 $(OUT)/%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
-	@ar rcs $@ $(filter %.o,$^)
+	@$(AR) rcs $@ $(filter %.o,$^)
 
 $(OUT)/%.o: %.c Makefile
 	@mkdir -p $(@D)

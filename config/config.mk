@@ -2,25 +2,17 @@
 
 IMAGE ?= localhost/propeller:$(VERSION)
 IMAGE_OUT ?= build/image
-REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-# Programs that say this VERSION: a commit alone makes nothing anew.
-VERSIONED := $(addprefix $(OUT)/common/,runtime/options.o kube/curl_setup.o)
-.PHONY: versioned
-versioned:
-	@[ "$$($(OUT)/bin/propeller-controller --version 2>/dev/null)" = 'propeller-controller $(VERSION)' ] || \
-	    rm -f $(VERSIONED)
-	@$(MAKE) --no-print-directory all
-
 .PHONY: image
-image: versioned ## OCI image and bill of materials into build/image, without a builder (IMAGE=name:tag)
+image: all ## OCI image and bill of materials into build/image, without a builder (IMAGE=name:tag)
 	@python3 -B config/image/build.py --programs $(OUT)/bin --output $(IMAGE_OUT) --name '$(IMAGE)' \
 	    --version '$(VERSION)' --revision '$(REVISION)' --epoch $(SOURCE_DATE_EPOCH)
 
 # What is in the image, into a folder: for builders (config/image/Containerfile).
 .PHONY: image-root
-image-root: versioned
+image-root: all
 	@python3 -B config/image/build.py --programs $(OUT)/bin --root '$(ROOT_OUT)'
 
 # Not in `make test`: it needs root, a builder and package sources.
@@ -36,9 +28,9 @@ install-yaml: $(if $(findstring @,$(IMAGE)),,image) ## build/release/install.yam
 
 # Packages of Debian: config/packages.
 RELEASE_OUT ?= build/release
-deb release: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
+deb release cross: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
 .PHONY: deb
-deb: versioned ## Debian packages into build/release (VERSION=0.2.0)
+deb: all ## Debian packages into build/release (VERSION=0.2.0)
 	@e2e/setup.sh deb
 	@$(MAKE) --no-print-directory man
 	@VERSION='$(VERSION)' config/packages/deb.sh $(OUT)/bin $(RELEASE_OUT)
@@ -46,14 +38,23 @@ deb: versioned ## Debian packages into build/release (VERSION=0.2.0)
 
 # Where the files of a release are served.
 RELEASE_URL ?= https://propeller.invalid/v$(VERSION)
+# Of this machine, and of these architectures; CROSS= for none.
+CROSS ?= arm64
 .PHONY: release
-release: ## everything of a release into build/release, emptied before (VERSION=0.2.0 IMAGE=name:tag RELEASE_URL=https://...)
-	@VERSION='$(VERSION)' config/packages/release.sh check
-	@$(MAKE) --no-print-directory versioned
+release: ## everything of a release into build/release, emptied before (VERSION=0.2.0 IMAGE=name:tag RELEASE_URL=https://... CROSS=arm64)
+	@VERSION='$(VERSION)' REVISION='$(REVISION)' config/packages/release.sh check
+	@$(MAKE) --no-print-directory all
 	@e2e/setup.sh deb
 	@for part in docs man image; do $(MAKE) --no-print-directory $$part || exit 1; done
-	@VERSION='$(VERSION)' IMAGE='$(IMAGE)' REVISION='$(REVISION)' RELEASE_URL='$(RELEASE_URL)' \
+	@for architecture in $(CROSS); do $(CROSS_BUILD) build $$architecture || exit 1; done
+	@VERSION='$(VERSION)' IMAGE='$(IMAGE)' REVISION='$(REVISION)' RELEASE_URL='$(RELEASE_URL)' CROSS='$(CROSS)' \
 	    config/packages/release.sh $(OUT)/bin $(RELEASE_OUT)
+
+ARCH ?= arm64
+CROSS_BUILD = VERSION='$(VERSION)' IMAGE='$(IMAGE)' REVISION='$(REVISION)' config/packages/cross.sh
+.PHONY: cross
+cross: man ## programs, packages and image for another architecture, into build/ARCH (ARCH=arm64; root)
+	@$(CROSS_BUILD) build $(ARCH)
 
 .PHONY: apt-repo
 apt-repo: ## a signed apt repository of the packages, build/apt (KEY=fingerprint of a GnuPG key)

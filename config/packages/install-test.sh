@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # install-test.sh FOLDER [ARCHITECTURE]: installs the Debian packages of FOLDER into a fresh Debian below
 # build/install-test, and checks what docs/how-to/packages.md promises: installation, first start, a Task, a backup, an
-# upgrade, removal, purge. Those of another architecture run under QEMU.
+# upgrade, removal, purge. Then it follows the Raspberry Pi tutorial. Another architecture runs under QEMU.
 # Needs root and mmdebstrap. Programs run in namespaces of their own, so their ports are free and none outlives it.
 set -euo pipefail
 
@@ -22,8 +22,11 @@ in_root() { chroot "$ROOT" env LC_ALL=C HOME=/root PATH=/usr/bin:/usr/sbin:/bin:
 dependencies() {
     for deb in "$PACKAGES"/*_"$ARCHITECTURE".deb; do
         dpkg-deb --field "$deb" Depends
-    done | tr ',' '\n' | sed -E 's/^ *([a-z0-9.+-]+).*/\1/' | LC_ALL=C sort -u | paste -sd,
+    done | tr ',' '\n' | sed -E 's/^ *([a-z0-9.+-]+).*/\1/' | LC_ALL=C sort -u
 }
+
+# What the tutorial installs beside the packages.
+readonly TUTORIAL=(mosquitto mosquitto-clients kubernetes-client python3-venv)
 
 # The same programs as a version that is older than any.
 make_former() {
@@ -38,17 +41,27 @@ make_former() {
 }
 
 prepare() {
+    local needed
     rm -rf "$WORK"
     mkdir -p "$WORK/new" "$WORK/former"
     cp "$PACKAGES"/*_"$ARCHITECTURE".deb "$WORK/new"
     make_former
-    config/packages/emulate.sh "$ARCHITECTURE" mmdebstrap --quiet --variant=minbase --architectures="$ARCHITECTURE" \
-        --include="$(dependencies)" "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$ROOT"
+    mapfile -t needed < <(dependencies)
+    config/packages/debian.sh "$ARCHITECTURE" "$ROOT" "${needed[@]}" "${TUTORIAL[@]}"
     echo 127.0.0.1 localhost >"$ROOT/etc/hosts"
     mv "$WORK/new" "$WORK/former" "$ROOT/root"
     sed -n 's/^  file: //p' config/samples/task-addition.yaml | base64 -d >"$ROOT/root/add.wasm"
     cp config/samples/proplet-external.yaml "$ROOT/tmp"
     echo device-1:unused >"$WORK/passwords"
+    wheels
+}
+# There is no network inside the namespaces.
+wheels() {
+    local machine=x86_64
+    [[ $ARCHITECTURE != arm64 ]] || machine=aarch64
+    grep -e paho -e wasmtime e2e/device/requirements.txt >"$WORK/requirements"
+    "$PYTHON_HOME/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+        --platform manylinux2014_$machine --platform manylinux1_$machine --dest "$ROOT/root/wheels" -r "$WORK/requirements"
 }
 
 # ---- inside the namespaces ----
@@ -76,8 +89,10 @@ stop_server() {
 start_device() {
     printf 'listener 1883 127.0.0.1\nallow_anonymous true\n' >"$WORK/mosquitto.conf"
     mosquitto -c "$WORK/mosquitto.conf" >"$WORK/mosquitto.log" 2>&1 &
+    BROKER=$!
     "$PYTHON_HOME/bin/python" -B e2e/device/device.py --broker localhost:1883 --domain demo --channel workers \
         --identity device-1 --passwords "$WORK/passwords" --alive-interval 2 >"$WORK/device.log" 2>&1 &
+    DEVICE=$!
 }
 plugin() { in_root kubectl-propeller "$@" --kubeconfig /var/lib/propeller/admin.kubeconfig; }
 adds() { [[ $(plugin run "$1" --wasm /root/add.wasm --input 10 --input 32 2>>"$WORK/log") == 42 ]]; }
@@ -121,6 +136,21 @@ check_upgrade() {
     stop_server
 }
 
+# The programs are those of the packages, so the section that makes them is left out.
+check_tutorial() {
+    local started=$SECONDS
+    kill "$BROKER" "$DEVICE"
+    mkdir -p "$ROOT/src" "$WORK/no-programs"
+    mount --bind "$PWD" "$ROOT/src"
+    mount --bind "$WORK/no-programs" "$ROOT/src/build/plain/bin"
+    sed '/^## Install the programs/,/^## Set up/{/^## Set up/!d}' docs/tutorials/raspberry-pi.md >"$ROOT/root/tutorial.md"
+    passes "the tutorial ends with a Task" in_root env -C /src PIP_NO_INDEX=1 PIP_FIND_LINKS=/root/wheels \
+        python3 -B e2e/tools/doc_commands.py /root/tutorial.md
+    printf '      in %s s\n' $((SECONDS - started))
+    passes "in less than five minutes" test $((SECONDS - started)) -lt 300
+    umount "$ROOT/src/build/plain/bin" "$ROOT/src"
+}
+
 check_removal() {
     in_root apt-get remove -qq propeller-standalone propeller-operator kubectl-propeller >>"$WORK/log" 2>&1
     passes "removal removes the program" not is_there /usr/bin/propeller-standalone
@@ -140,12 +170,14 @@ check_removal() {
 inside() {
     ip link set lo up
     mount -t proc proc "$ROOT/proc"
+    mount --rbind /dev "$ROOT/dev"
     check_installed
     # systemd does this by StateDirectory.
     in_root install -d -o propeller -g propeller -m 0700 /var/lib/propeller /var/lib/propeller-backup
     start_device
     check_work
     check_upgrade
+    check_tutorial
     check_removal
     all_passed
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""provenance.py SUMS: prints a statement of in-toto about the files of SUMS (SHA256SUMS), with SLSA provenance v1.
+"""provenance.py SUMS: prints a statement of in-toto about the files of SUMS (SHA256SUMS) and the image IMAGE, which is
+NAME@sha256:DIGEST, with SLSA provenance v1.
 
 It names the sources by VERSION and REVISION, the command, and the packages of Debian that the build used. It says nothing
 that changes between two builds of the same sources on the same packages.
@@ -13,6 +14,7 @@ import sys
 BUILD_TYPE = "tag:propeller.abstractmachines.fr,2026:make-release"
 # What compiles, links and packs.
 TOOLS = ("gcc", "binutils", "make", "libc6-dev", "python3", "debhelper", "dpkg-dev")
+CROSS_TOOLS = ("gcc-aarch64-linux-gnu", "binutils-aarch64-linux-gnu", "mmdebstrap", "qemu-user-static")
 
 
 def subjects(path):
@@ -20,10 +22,13 @@ def subjects(path):
         for line in file:
             digest, name = line.split()
             yield {"name": name, "digest": {"sha256": digest}}
+    name, _, digest = os.environ["IMAGE"].partition("@sha256:")
+    yield {"name": name, "digest": {"sha256": digest}}
 
 
 def packages():
-    said = subprocess.run(["dpkg-query", "--show", "--showformat=${Package} ${Version} ${Architecture}\n", *TOOLS],
+    tools = TOOLS + CROSS_TOOLS if os.environ.get("CROSS") else TOOLS
+    said = subprocess.run(["dpkg-query", "--show", "--showformat=${Package} ${Version} ${Architecture}\n", *tools],
                           capture_output=True, text=True, check=True).stdout
     for line in sorted(said.splitlines()):
         name, version, architecture = line.split()

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# release.sh check             refuses a VERSION that is no release, or that CHANGELOG.md does not describe
+# release.sh check            refuses a VERSION that is no release or that CHANGELOG.md does not describe, and sources that
+#                             differ from their commit
 # release.sh PROGRAMS FOLDER  everything of a release into FOLDER, which is emptied first
 #
 # `make release` calls it with VERSION, IMAGE, REVISION and SOURCE_DATE_EPOCH, after programs, image and pages are built.
-# RELEASE_URL is the address that will serve the files; the manifest for krew names it. The same sources and packages of
-# Debian give the same files.
+# CROSS names architectures that `make cross` has built. RELEASE_URL is the address that will serve the files; the manifest
+# for krew names it. The same sources and packages of Debian give the same files.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -19,13 +20,15 @@ check() {
         die "VERSION is '${VERSION:-}', it must be one of Semantic Versioning, such as make release VERSION=0.2.0"
     grep -qE "^## ${VERSION//./\\.} – [0-9]{4}-[0-9]{2}-[0-9]{2}\$" CHANGELOG.md ||
         die "CHANGELOG.md has no entry '## $VERSION – YYYY-MM-DD'"
+    [[ ${REVISION:-} != *-dirty ]] ||
+        die "the sources differ from the commit that the files will name; 'git status' shows where"
 }
 check
 [[ $1 != check ]] || exit 0
 
 PROGRAMS=$1 FOLDER=$2 ARCHITECTURE=$(dpkg --print-architecture)
+read -r -a ARCHITECTURES <<<"$ARCHITECTURE ${CROSS:-}"
 WORK=build/release.work
-PLUGIN=kubectl-propeller-$VERSION-linux-$ARCHITECTURE.tar.gz
 
 # packed FILE FOLDER: with names in order, one time, and no owner
 packed() {
@@ -33,21 +36,23 @@ packed() {
         --mode=u+rwX,go=rX --directory "$2" . | gzip --no-name -9 >"$1"
 }
 
-programs() {
-    local tree=$WORK/programs plugin=$WORK/plugin program
+programs() { # programs ARCHITECTURE FOLDER
+    local tree=$WORK/programs-$1 plugin=$WORK/plugin-$1 program strip
+    strip=$(dpkg-architecture --host-arch "$1" --query DEB_HOST_GNU_TYPE 2>/dev/null)-strip
     mkdir -p "$tree/bin" "$plugin"
     for program in propeller-{controller,webhook,certgen,standalone,graph} kubectl-propeller; do
-        strip --strip-all -o "$tree/bin/$program" "$PROGRAMS/$program"
+        "$strip" --strip-all -o "$tree/bin/$program" "$2/$program"
     done
     cp plugin/kubectl_complete-propeller "$tree/bin"
     cp -r build/docs/man config/systemd LICENSE CHANGELOG.md "$tree"
     rm "$tree"/systemd/test_*
-    packed "$FOLDER/propeller-$VERSION-linux-$ARCHITECTURE.tar.gz" "$tree"
+    packed "$FOLDER/propeller-$VERSION-linux-$1.tar.gz" "$tree"
     cp "$tree/bin/kubectl-propeller" LICENSE "$plugin"
-    packed "$FOLDER/$PLUGIN" "$plugin"
+    packed "$FOLDER/kubectl-propeller-$VERSION-linux-$1.tar.gz" "$plugin"
 }
 
-krew() {
+krew() { # krew ARCHITECTURE...
+    local architecture file
     cat <<END
 apiVersion: krew.googlecontainertools.github.com/v1alpha2
 kind: Plugin
@@ -59,31 +64,45 @@ spec:
   shortDescription: Run and explain WebAssembly work on devices
   description: Runs modules, explains why objects wait, plans, drains, and shows load and history.
   platforms:
-    - selector: { matchLabels: { os: linux, arch: $ARCHITECTURE } }
-      uri: ${RELEASE_URL%/}/$PLUGIN
-      sha256: $(sha256sum <"$FOLDER/$PLUGIN" | cut -d' ' -f1)
+END
+    for architecture in "$@"; do
+        file=kubectl-propeller-$VERSION-linux-$architecture.tar.gz
+        cat <<END
+    - selector: { matchLabels: { os: linux, arch: $architecture } }
+      uri: ${RELEASE_URL%/}/$file
+      sha256: $(sha256sum <"$FOLDER/$file" | cut -d' ' -f1)
       bin: kubectl-propeller
 END
+    done
 }
 
 rm -rf "$FOLDER" "$WORK"
 mkdir -p "$FOLDER" "$WORK"
 config/packages/deb.sh "$PROGRAMS" "$FOLDER" >/dev/null
-programs
-cp build/image/propeller.spdx.json "$FOLDER/propeller-$VERSION-image-$ARCHITECTURE.spdx.json"
+images=()
+for architecture in "${ARCHITECTURES[@]}"; do
+    folder=$PROGRAMS image=build/image
+    if [[ $architecture != "$ARCHITECTURE" ]]; then
+        folder=build/$architecture/bin image=build/$architecture/image
+        cp "build/$architecture/release"/*_"$architecture".deb "$FOLDER"
+    fi
+    programs "$architecture" "$folder"
+    images+=("$image/propeller.tar")
+    cp "$image/propeller.spdx.json" "$FOLDER/propeller-$VERSION-image-$architecture.spdx.json"
+done
 lintian --fail-on error,warning "$FOLDER"/*.deb
-digest=$(python3 -B config/image/index.py "$FOLDER/propeller-$VERSION-image.tar" build/image/propeller.tar)
+digest=$(python3 -B config/image/index.py "$FOLDER/propeller-$VERSION-image.tar" "${images[@]}")
 config/chart/chart.sh "$WORK/chart" >/dev/null
 mkdir "$WORK/packed" && mv "$WORK/chart/propeller" "$WORK/packed"
 packed "$FOLDER/propeller-$VERSION.tgz" "$WORK/packed"
-name=${IMAGE:?}
-IMAGE=${name%:*}@$digest config/deploy/install-yaml.sh "$FOLDER" >/dev/null
+export IMAGE=${IMAGE%:*}@$digest
+config/deploy/install-yaml.sh "$FOLDER" >/dev/null
 python3 -B config/packages/schemas.py crds "$FOLDER/schemas"
 cp -r config/metrics/dashboards "$FOLDER"
 packed "$FOLDER/propeller-$VERSION-docs.tar.gz" build/docs/html
 packed "$FOLDER/propeller-$VERSION-man.tar.gz" build/docs/man
-krew >"$FOLDER/krew-propeller.yaml"
+krew "${ARCHITECTURES[@]}" >"$FOLDER/krew-propeller.yaml"
 (cd "$FOLDER" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum) >"$WORK/SHA256SUMS"
 mv "$WORK/SHA256SUMS" "$FOLDER"
 python3 -B config/packages/provenance.py "$FOLDER/SHA256SUMS" >"$FOLDER/provenance.json"
-printf 'release: %s files in %s, version %s\n' "$(wc -l <"$FOLDER/SHA256SUMS")" "$FOLDER" "$VERSION"
+printf 'release: %s files in %s, version %s, for %s\n' "$(wc -l <"$FOLDER/SHA256SUMS")" "$FOLDER" "$VERSION" "${ARCHITECTURES[*]}"
