@@ -56,6 +56,10 @@ CROSS_BUILD = VERSION='$(VERSION)' IMAGE='$(IMAGE)' REVISION='$(REVISION)' confi
 cross: man ## programs, packages and image for another architecture, into build/ARCH (ARCH=arm64; root)
 	@$(CROSS_BUILD) build $(ARCH)
 
+.PHONY: sign
+sign: ## sign the release with cosign (KEY=cosign.key IMAGE=name@sha256:...: also that image in its registry)
+	@IMAGE='$(if $(findstring @,$(IMAGE)),$(IMAGE))' config/packages/sign.sh $(RELEASE_OUT) '$(KEY)'
+
 .PHONY: apt-repo
 apt-repo: ## a signed apt repository of the packages, build/apt (KEY=fingerprint of a GnuPG key)
 	@config/packages/apt-repo.sh $(RELEASE_OUT) build/apt '$(KEY)'
