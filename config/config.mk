@@ -64,12 +64,10 @@ sign: ## sign the release with cosign (KEY=cosign.key IMAGE=name@sha256:...: als
 apt-repo: ## a signed apt repository of the packages, build/apt (KEY=fingerprint of a GnuPG key)
 	@config/packages/apt-repo.sh $(RELEASE_OUT) build/apt '$(KEY)'
 
-# Not in `make test`: it needs root and package sources, and takes some minutes.
+# Not in `make test`: it needs root and package sources, and takes long.
 .PHONY: release-test
-release-test: deb ## packages in a fresh Debian, their service with systemd as process 1, an apt repository (root)
-	@config/packages/install-test.sh $(RELEASE_OUT)
-	@config/packages/apt-test.sh $(RELEASE_OUT)
-	@config/packages/systemd-test.sh $(RELEASE_OUT)
+release-test: ## a release of the newest version, and its tests (root; STAGE="install cross": these alone)
+	@config/packages/release-test.sh $(STAGE)
 
 # OVERLAY, KUBECTL, KUBECONFIG and the like: config/deploy/lib.sh.
 .PHONY: deploy undeploy
