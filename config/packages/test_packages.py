@@ -6,12 +6,14 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 sys.path.insert(0, str(HERE))
 
+import provenance
 import schemas
 import yaml
 
@@ -74,9 +76,20 @@ class Packages(unittest.TestCase):
             self.assertRegex(text, rf"man/{name}\.[18]\n")
 
 
+class Provenance(unittest.TestCase):
+    def test_subjects_are_all_files_and_the_image(self):
+        os.environ["IMAGE"] = "registry.example.com:5000/propeller@sha256:" + "7" * 64
+        self.addCleanup(os.environ.pop, "IMAGE")
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as sums:
+            sums.write("5" * 64 + "  install.yaml\n")
+            sums.flush()
+            self.assertEqual([("install.yaml", "5" * 64), ("registry.example.com:5000/propeller", "7" * 64)],
+                             [(one["name"], one["digest"]["sha256"]) for one in provenance.subjects(sums.name)])
+
+
 class Release(unittest.TestCase):
-    def check(self, version):
-        return subprocess.run([f"{HERE}/release.sh", "check"], env={**os.environ, "VERSION": version},
+    def check(self, version, revision="0123abc"):
+        return subprocess.run([f"{HERE}/release.sh", "check"], env={**os.environ, "VERSION": version, "REVISION": revision},
                               capture_output=True, text=True, check=False)
 
     def test_version_with_an_entry_is_accepted(self):
@@ -86,6 +99,11 @@ class Release(unittest.TestCase):
         said = self.check("99.0.0")
         self.assertEqual(1, said.returncode)
         self.assertIn("CHANGELOG.md has no entry '## 99.0.0", said.stderr)
+
+    def test_sources_that_differ_from_their_commit_are_refused(self):
+        said = self.check("0.1.0", "0123abc-dirty")
+        self.assertEqual(1, said.returncode)
+        self.assertIn("the sources differ from the commit", said.stderr)
 
     def test_other_versions_are_refused(self):
         for version in "", "v0.1.0", "0.1", "0.1.0-12-g1234567-dirty x", "0.1.0/..":
