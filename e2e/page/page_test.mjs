@@ -38,7 +38,7 @@ async function lookAtAll(browser, scheme, size) {
 
 /* A Task with a checkpoint, which no device of the demo takes, and a job whose participants have states. */
 function addLongWork() {
-  const lastCheckpoint = { step: 1200, attempt: 1, proplet: "gateway", time: new Date(Date.now() - 600000).toISOString(), uri: "https://u:planted-secret@files.example/long?sig=planted-secret" };
+  const lastCheckpoint = { step: 1200, attempt: 1, proplet: "gateway", time: new Date(Date.now() - 7260000).toISOString(), uri: "https://u:planted-secret@files.example/long?sig=planted-secret" };
   addTask("long", { checkpoint: { interval: "5m" } });
   kubectl(["wait", "--for=jsonpath={.status.phase}=completed", "task/long", "--timeout=30s"]);
   kubectl(["patch", "task", "long", "--subresource=status", "--type=merge", "-p", JSON.stringify({ status: { lastCheckpoint } })]);
@@ -53,7 +53,7 @@ async function longWorkIsShown(page) {
     return page.innerText("main");
   };
   const task = await words("#/tasks/default/long");
-  for (const word of ["Last checkpoint", "1200", "10m ago", "https://files.example/long?…", "NoCoordinator", "Attempts", "the start went out to the Proplet"]) check(`a Task with a checkpoint lacks ${word}`, task.includes(word));
+  for (const word of ["Last checkpoint", "1200", "2h ago", "https://files.example/long?…", "NoCoordinator", "Attempts", "the start went out to the Proplet"]) check(`a Task with a checkpoint lacks ${word}`, task.includes(word));
   check("a password is on the page", !(await page.content()).includes("planted-secret"));
   const job = await words("#/federated/default/digits");
   for (const word of ["gateway-2", "Missing", "Training"]) check(`a FederatedJob lacks ${word}`, job.includes(word));
