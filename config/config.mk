@@ -42,7 +42,7 @@ RELEASE_URL ?= https://propeller.invalid/v$(VERSION)
 CROSS ?= arm64
 .PHONY: release
 release: ## everything of a release into build/release, emptied before (VERSION=0.2.0 IMAGE=name:tag RELEASE_URL=https://... CROSS=arm64)
-	@VERSION='$(VERSION)' REVISION='$(REVISION)' config/packages/release.sh check
+	@VERSION='$(VERSION)' REVISION='$(REVISION)' CROSS='$(CROSS)' config/packages/release.sh check
 	@$(MAKE) --no-print-directory all
 	@e2e/setup.sh deb
 	@for part in docs man image; do $(MAKE) --no-print-directory $$part || exit 1; done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # release.sh check            refuses a VERSION that is no release or that CHANGELOG.md does not describe, and sources that
-#                             differ from their commit
+#                             differ from their commit, and a user who is not root if CROSS names an architecture
 # release.sh PROGRAMS FOLDER  everything of a release into FOLDER, which is emptied first
 #
 # `make release` calls it with VERSION, IMAGE, REVISION and SOURCE_DATE_EPOCH, after programs, image and pages are built.
@@ -22,6 +22,7 @@ check() {
         die "CHANGELOG.md has no entry '## $VERSION – YYYY-MM-DD'"
     [[ ${REVISION:-} != *-dirty ]] ||
         die "the sources differ from the commit that the files will name; 'git status' shows where"
+    [[ -z ${CROSS:-} ]] || ((EUID == 0)) || die "only root can build for $CROSS; CROSS= makes the files of this machine alone"
 }
 check
 [[ $1 != check ]] || exit 0
