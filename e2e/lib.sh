@@ -33,6 +33,8 @@ source "$HERE/lib/devices.sh"
 source "$HERE/lib/objects.sh"
 # shellcheck source=e2e/lib/workloads.sh
 source "$HERE/lib/workloads.sh"
+# shellcheck source=e2e/lib/quota.sh
+source "$HERE/lib/quota.sh"
 # shellcheck source=e2e/lib/kubelet.sh
 source "$HERE/lib/kubelet.sh"
 # shellcheck source=e2e/lib/federated.sh

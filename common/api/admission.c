@@ -6,14 +6,15 @@
 #include "common/schema/crds.h"
 
 const struct admission ADMISSION[] = {
-    { &KIND_TASK, task_default, task_validate, task_validate_status, NULL },
-    { &KIND_PROPLET, proplet_default, proplet_validate, NULL, NULL },
-    { &KIND_PROPELLERJOB, propellerjob_default, propellerjob_validate, NULL, NULL },
-    { &KIND_FEDERATEDJOB, federatedjob_default, federatedjob_validate, NULL, NULL },
-    { &KIND_TRAININGROUND, NULL, traininground_validate, NULL, NULL },
-    { &KIND_ENROLLMENT, NULL, enrollment_validate, NULL, NULL },
-    { &KIND_VMAFXJOB, NULL, vmafxjob_validate, NULL, "vmafx" },
-    { &KIND_VMAFXNODE, NULL, NULL, NULL, "vmafx" },
+    { &KIND_TASK, task_default, task_validate, task_validate_status, NULL, NULL },
+    { &KIND_PROPLET, proplet_default, proplet_validate, NULL, NULL, NULL },
+    { &KIND_PROPELLERJOB, propellerjob_default, propellerjob_validate, NULL,
+      propellerjob_validate_labels, NULL },
+    { &KIND_FEDERATEDJOB, federatedjob_default, federatedjob_validate, NULL, NULL, NULL },
+    { &KIND_TRAININGROUND, NULL, traininground_validate, NULL, NULL, NULL },
+    { &KIND_ENROLLMENT, NULL, enrollment_validate, NULL, NULL, NULL },
+    { &KIND_VMAFXJOB, NULL, vmafxjob_validate, NULL, NULL, "vmafx" },
+    { &KIND_VMAFXNODE, NULL, NULL, NULL, NULL, "vmafx" },
     { .kind = NULL },
 };
 
@@ -37,18 +38,25 @@ const struct schema *admission_schema(struct arena *arena, const struct admissio
     return schema;
 }
 
-void admission_validate(const struct admission *admission, const struct schema *schema,
-                        const struct validation *validation)
+static void validate_spec_of(const struct admission *admission, const struct schema *schema,
+                             const struct validation *validation)
 {
     const struct schema_manners manners = { .nulls_are_absent = true, .hidden = HIDDEN };
     const cJSON *spec = json_get(validation->object, "spec");
 
-    if (validation_is_settled(validation))
-        return;
     if (!spec || cJSON_IsNull(spec))
         field_error_plain(validation->errors, FIELD_ERROR_REQUIRED, "spec", NULL);
     else
         schema_validate_part(schema, "spec", spec, &manners, validation->errors);
     if (!field_errors_count(validation->errors) && admission->validate)
         admission->validate(validation);
+}
+
+void admission_validate(const struct admission *admission, const struct schema *schema,
+                        const struct validation *validation)
+{
+    if (!validation_is_settled(validation))
+        validate_spec_of(admission, schema, validation);
+    if (!field_errors_count(validation->errors) && admission->validate_labels)
+        admission->validate_labels(validation);
 }

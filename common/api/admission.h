@@ -11,6 +11,8 @@ struct admission {
     default_fn *apply_defaults;   /* NULL: the kind has no defaults beyond its schema */
     validate_fn *validate;        /* NULL: the kind has no rules beyond its schema */
     validate_fn *validate_status; /* NULL: a write of the status is not looked at */
+    validate_fn
+        *validate_labels;  /* also where the spec stays as it is; NULL: labels mean nothing */
     const char *extension; /* the webhook serves the kind with --enable-<extension>; NULL: always */
 };
 
@@ -21,6 +23,6 @@ extern const struct admission ADMISSION[]; /* one line a kind; ended by one with
 const struct schema *admission_schema(struct arena *arena, const struct admission *admission);
 
 /* Validates a write of the main resource: first the spec by its schema, then, if nothing is wrong so
- * far, by the rules of the kind. Errors never show secrets or modules. */
+ * far, by the rules of the kind and of its labels. Errors never show secrets or modules. */
 void admission_validate(const struct admission *admission, const struct schema *schema,
                         const struct validation *validation);

@@ -97,6 +97,17 @@ const struct kube_kind KIND_VMAFXNODE = VMAFX_KIND("VmafxNode", "vmafxnodes");
 const struct kube_kind KIND_VMAFXMODELTRAINING =
     VMAFX_KIND("VmafxModelTraining", "vmafxmodeltrainings");
 
+#define KUEUE_KIND(kind_name, plural_name, is_namespaced)                                          \
+    {                                                                                              \
+        .group = "kueue.x-k8s.io", .version = "v1beta2", .kind = (kind_name),                      \
+        .plural = (plural_name), .namespaced = (is_namespaced), .texts = TEXTS_OF_ALL              \
+    }
+
+const struct kube_kind KIND_WORKLOAD = KUEUE_KIND("Workload", "workloads", true);
+const struct kube_kind KIND_RESOURCEFLAVOR = KUEUE_KIND("ResourceFlavor", "resourceflavors", false);
+const struct kube_kind KIND_WORKLOADPRIORITYCLASS =
+    KUEUE_KIND("WorkloadPriorityClass", "workloadpriorityclasses", false);
+
 #define MACHINE_KIND(group_name, version_name, kind_name, plural_name)                             \
     {                                                                                              \
         .group = (group_name), .version = (version_name), .kind = (kind_name),                     \

@@ -23,6 +23,12 @@
 #define LABEL_TASK API_GROUP "/task"
 #define LABEL_ROUND API_GROUP "/round"
 #define LABEL_ENROLLMENT API_GROUP "/enrollment"
+/* On a Task of a PropellerJob with a queue: its podSet in status.quota of the job. */
+#define LABEL_PODSET API_GROUP "/podset"
+/* On a PropellerJob: the LocalQueue of Kueue that it waits in. */
+#define LABEL_QUEUE "kueue.x-k8s.io/queue-name"
+#define LABEL_PRIORITY_CLASS "kueue.x-k8s.io/priority-class"
+#define LABEL_MAX_EXEC_TIME "kueue.x-k8s.io/max-exec-time-seconds"
 /* On the Job or Deployment of a Task and on its pods: the Task and the attempt. */
 #define LABEL_TASK_UID API_GROUP "/task-uid"
 #define LABEL_ATTEMPT API_GROUP "/attempt"

@@ -53,6 +53,7 @@ static const struct json_field STATUS_FIELDS[] = {
     JSON_FIELD(FIELD_COUNT, struct propellerjob_status, interrupted_count, "interruptedCount"),
     JSON_FIELD(FIELD_OPT_INT, struct propellerjob_status, resetting_count, "resettingCount"),
     JSON_FIELD(FIELD_MICROTIME, struct propellerjob_status, reset_at_us, "resetAt"),
+    JSON_FIELD(FIELD_ANY, struct propellerjob_status, quota, "quota"),
     JSON_FIELD(FIELD_ARRAY, struct propellerjob_status, conditions, "conditions"),
     JSON_FIELD(FIELD_COUNT, struct propellerjob_status, observed_generation, "observedGeneration"),
 };

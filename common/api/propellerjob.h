@@ -53,6 +53,7 @@ struct propellerjob_status {
     int64_t interrupted_count;
     struct json_opt_int resetting_count;
     int64_t reset_at_us;
+    const cJSON *quota; /* of the present admission; NULL: there is none */
     const cJSON *conditions;
     int64_t observed_generation;
 };

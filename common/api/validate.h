@@ -35,6 +35,8 @@ validate_fn task_validate;
 validate_fn task_validate_status; /* a write of the status subresource: the change of phase */
 validate_fn proplet_validate;
 validate_fn propellerjob_validate;
+validate_fn
+    propellerjob_validate_labels; /* the queue: its names, its counted fields, and their changes */
 validate_fn federatedjob_validate;
 validate_fn traininground_validate;
 validate_fn enrollment_validate;

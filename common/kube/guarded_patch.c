@@ -3,12 +3,14 @@
 struct json_patch *guarded_patch_create(struct arena *arena, const cJSON *read, const char *member)
 {
     const cJSON *metadata = json_get(read, "metadata");
-    cJSON *document = json_object(arena);
+    cJSON *document = member ? json_object(arena) : arena_own(arena, json_copy(read), json_free);
 
-    cJSON *known = json_set_object(document, "metadata");
-    if (json_get(metadata, "labels"))
-        json_set_copy(known, "labels", json_get(metadata, "labels"));
-    json_set_copy(document, member, json_get(read, member));
+    if (member) {
+        cJSON *known = json_set_object(document, "metadata");
+        if (json_get(metadata, "labels"))
+            json_set_copy(known, "labels", json_get(metadata, "labels"));
+        json_set_copy(document, member, json_get(read, member));
+    }
     /* So that the patch states the version in every case. */
     json_remove_path(document, "metadata.resourceVersion");
 

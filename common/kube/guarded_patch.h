@@ -6,7 +6,7 @@
 
 /*
  * read: the object as it was read; of it the patch knows the labels and the one member that it is
- * about ("status", "data", or "metadata" for annotations). A changed version is a conflict, another uid makes the patch invalid.
+ * about ("status", "data", or "metadata" for annotations); NULL: it knows all of it. A changed version is a conflict, another uid makes the patch invalid.
  * There is always an operation: a caller that has nothing to change sends nothing.
  */
 struct json_patch *guarded_patch_create(struct arena *arena, const cJSON *read, const char *member);

@@ -23,7 +23,8 @@ static const struct {
       "\"finishTime\":\"2026-11-21T10:00:01Z\",\"createdAt\":\"2026-11-21T10:00:02Z\","
       "\"updatedAt\":\"2026-11-21T10:00:03Z\",\"taskCount\":5,\"completedCount\":1,"
       "\"failedCount\":2,\"skippedCount\":3,\"interruptedCount\":4,\"resettingCount\":1,"
-      "\"resetAt\":\"2026-11-21T10:00:04.000000Z\",\"conditions\":[],"
+      "\"resetAt\":\"2026-11-21T10:00:04.000000Z\",\"quota\":{\"workload\":\"w\"},\"conditions\":[]"
+      ","
       "\"observedGeneration\":6}" },
     { &FEDERATEDJOB_SPEC,
       "{\"experimentId\":\"e\",\"modelRef\":\"m\",\"taskWasmImage\":\"i\","

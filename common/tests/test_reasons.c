@@ -49,7 +49,7 @@ TEST(text_that_no_row_has_stays_a_word_of_the_cluster)
 {
     ck_assert_int_eq(reason_of(NULL), REASON_NONE);
     ck_assert_int_eq(reason_of(""), REASON_NONE);
-    ck_assert_int_eq(reason_of("Evicted"), REASON_OTHER);
+    ck_assert_int_eq(reason_of("ImageInspectError"), REASON_OTHER);
     ck_assert_int_eq(reason_of("suspended"), REASON_OTHER);
     ck_assert_str_eq(reason_word(REASON_OTHER, "Evicted"), "Evicted");
 }

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/api/kinds.h"
 #include "common/base/alloc.h"
 #include "common/base/log.h"
 #include "common/base/map.h"
 
 struct catch_up {
     struct kube_client *client;
-    struct store *tasks;
+    const struct kube_kind *kind;
+    struct store *store;
     const char *const *namespaces;
     size_t namespace_count;
     const struct clock *clock;
@@ -20,7 +20,7 @@ struct catch_up {
     size_t position;     /* in missing; what is before it was seen */
 };
 
-/* A Task that the API server has. */
+/* An object that the API server has. */
 struct wanted {
     const char *ns; /* of the list that told it, borrowed; NULL: of all */
     char version[];
@@ -32,22 +32,25 @@ struct listing {
     const char *ns;
 };
 
-struct catch_up *catch_up_create(struct kube_client *client, struct store *tasks,
-                                 const char *const *namespaces, size_t len,
+struct catch_up *catch_up_create(struct kube_client *client, const struct kube_kind *kind,
+                                 struct store *store, const char *const *namespaces, size_t len,
                                  const struct clock *clock)
 {
     struct catch_up *catch_up = xcalloc(1, sizeof(*catch_up));
 
     catch_up->client = client;
-    catch_up->tasks = tasks;
+    catch_up->kind = kind;
+    catch_up->store = store;
     catch_up->namespaces = namespaces;
     catch_up->namespace_count = len;
     catch_up->clock = clock;
     return catch_up;
 }
 
-void catch_up_destroy(struct catch_up *catch_up)
+void catch_up_destroy(void *self)
 {
+    struct catch_up *catch_up = self;
+
     if (!catch_up)
         return;
 
@@ -74,7 +77,7 @@ static int list_namespace(struct catch_up *catch_up, const char *ns, struct map 
 {
     struct listing listing = { .missing = missing, .ns = ns };
     const struct kube_list_options options = { .ns = ns, .metadata_only = true };
-    int r = kube_list(catch_up->client, &KIND_TASK, &options, on_item, &listing, err);
+    int r = kube_list(catch_up->client, catch_up->kind, &options, on_item, &listing, err);
 
     return r < 0 && ns ? error_wrap(err, "namespace '%s'", ns) : r;
 }
@@ -114,8 +117,8 @@ static int list_all(struct catch_up *catch_up, struct map *missing, struct error
         *err = refusal;
         return -ERROR_FORBIDDEN;
     }
-    log_warn("going on without a namespace whose Tasks may not be listed", "error",
-             ERROR_TEXT(&refusal), NULL);
+    log_warn("going on without a namespace that may not be listed", "kind", catch_up->kind->kind,
+             "error", ERROR_TEXT(&refusal), NULL);
     return 0;
 }
 
@@ -128,7 +131,7 @@ static bool all_seen(struct catch_up *catch_up)
 
     while (map_next(catch_up->missing, &next, &uid, &value)) {
         const struct wanted *wanted = value;
-        if (!store_has_seen(catch_up->tasks, wanted->ns, uid, wanted->version))
+        if (!store_has_seen(catch_up->store, wanted->ns, uid, wanted->version))
             return false;
         catch_up->position = next;
     }
@@ -147,7 +150,8 @@ int catch_up_ready(void *self, struct error *err)
             return r;
         }
         if (r < 0) {
-            log_warn("Tasks not listed, trying again", "error", ERROR_TEXT(err), NULL);
+            log_warn("objects not listed, trying again", "kind", catch_up->kind->kind, "error",
+                     ERROR_TEXT(err), NULL);
             map_destroy(missing);
             return 0;
         }

@@ -342,7 +342,6 @@ void project_restart(cJSON *object)
 /* Which kind it is the cache knows. */
 const char *const UNREAD_OF_TASK[] = { "apiVersion",
                                        "kind",
-                                       "metadata.labels",
                                        "spec.file",
                                        "spec.env",
                                        "spec.cliArgs",
@@ -363,9 +362,22 @@ static void remove_unread(cJSON *object, const char *const *unread)
         json_remove_path(object, *unread);
 }
 
+/* Of the labels the podSet stays. */
+static void project_podset(cJSON *metadata)
+{
+    const char *podset = json_string(json_path(metadata, "labels", LABEL_PODSET, NULL), NULL);
+    cJSON *kept = podset ? cJSON_CreateObject() : NULL;
+
+    if (kept)
+        json_set_string(kept, LABEL_PODSET, podset);
+    json_set(metadata, "labels", kept);
+}
+
 void project_task(cJSON *object)
 {
     remove_unread(object, UNREAD_OF_TASK);
+    if (json_get(object, "metadata"))
+        project_podset(member(object, "metadata"));
     project_restart(object);
 }
 

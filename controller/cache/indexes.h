@@ -54,7 +54,7 @@ void indexes_add_proplet(struct store *store);
 void indexes_add_enrollment(struct store *store);
 
 /* Removes module, environment, arguments, metadata for the device, results (also of targets),
- * history and annotations. A reconciler that needs them reads them from the API server. */
+ * history, annotations, and all labels but the podSet. A reconciler that needs them reads them from the API server. */
 watch_project_fn project_task;
 extern const char *const UNREAD_OF_TASK[]; /* paths for which no tree is built */
 /* Removes all annotations but the one that asks for another run, whose value is cut to a digest. */

@@ -1,12 +1,15 @@
 /* The reconciler of PropellerJobs, their indexes, and the objects that a change wakes. */
 #pragma once
 
+#include "controller/job/holder.h"
 #include "controller/task/owner.h"
 
 struct job_deps {
     struct timeline *timeline;
     struct informer *tasks;
     struct informer *jobs;
+    const struct job_holder *holder; /* NULL: none */
+    void *holder_self;
 };
 
 /* self: struct job_deps. */

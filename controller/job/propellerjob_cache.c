@@ -1,5 +1,6 @@
 #include "controller/job/propellerjob.h"
 
+#include "common/api/names.h"
 #include "common/api/propellerjob.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
@@ -40,7 +41,10 @@ static enum reason progress(const cJSON *job)
 static enum task_order order_of(const cJSON *job)
 {
     enum reason reason = progress(job);
-    bool suspended = json_bool(json_path(job, "spec", "suspend", NULL), false);
+    const cJSON *quota =
+        condition_get(json_path(job, "status", "conditions", NULL), "QuotaReserved");
+    bool suspended = json_bool(json_path(job, "spec", "suspend", NULL), false) ||
+                     (quota && !str_equal(json_get_string(quota, "status"), "True"));
 
     if (reason == REASON_DEADLINE || reason == REASON_RESETTING)
         return TASK_ORDER_STOP;
@@ -110,20 +114,42 @@ void indexes_add_propellerjob(struct store *store)
     store_add_index(store, INDEX_JOB_REFS, index_refs);
 }
 
-const char *const UNREAD_OF_PROPELLERJOB[] = { "metadata.labels",     "metadata.annotations",
-                                               "spec.tasks.file",     "spec.tasks.env",
-                                               "spec.tasks.inputs",   "spec.tasks.cliArgs",
-                                               "spec.tasks.metadata", NULL };
+const char *const UNREAD_OF_PROPELLERJOB[] = { "metadata.annotations",
+                                               "spec.tasks.file",
+                                               "spec.tasks.env",
+                                               "spec.tasks.inputs",
+                                               "spec.tasks.cliArgs",
+                                               "spec.tasks.metadata",
+                                               NULL };
+
+/* Of the labels those of a queue stay. false: it names none. */
+static bool keep_queue(cJSON *metadata)
+{
+    static const char *const KEPT[] = { LABEL_QUEUE, LABEL_PRIORITY_CLASS, LABEL_MAX_EXEC_TIME };
+    const cJSON *labels = json_get(metadata, "labels");
+    cJSON *kept = NULL;
+
+    if (json_get(labels, LABEL_QUEUE)) {
+        kept = cJSON_CreateObject();
+        for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
+            if (json_get(labels, KEPT[i]))
+                json_set_copy(kept, KEPT[i], json_get(labels, KEPT[i]));
+        }
+    }
+    json_set(metadata, "labels", kept);
+    return kept != NULL;
+}
 
 void project_propellerjob(cJSON *object)
 {
     static const char *const KEPT[] = { "name", "dependsOn", "runIf" };
+    static const char *const KEPT_FOR_QUOTA[] = { "resourceRequirements", "propletSelector" };
     cJSON *metadata = (cJSON *)json_get(object, "metadata");
     cJSON *spec = (cJSON *)json_get(object, "spec");
     const cJSON *tasks = json_get(spec, "tasks");
 
     json_remove(metadata, "annotations");
-    json_remove(metadata, "labels");
+    bool queued = keep_queue(metadata);
     if (!tasks)
         return;
 
@@ -133,6 +159,10 @@ void project_propellerjob(cJSON *object)
         for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
             if (json_get(task, KEPT[i]))
                 json_set_copy(copy, KEPT[i], json_get(task, KEPT[i]));
+        }
+        for (size_t i = 0; queued && i < ARRAY_LEN(KEPT_FOR_QUOTA); i++) {
+            if (json_get(task, KEPT_FOR_QUOTA[i]))
+                json_set_copy(copy, KEPT_FOR_QUOTA[i], json_get(task, KEPT_FOR_QUOTA[i]));
         }
     }
     json_set(spec, "tasks", kept);
@@ -167,9 +197,30 @@ static bool awaits_task(void *jobs, struct arena *arena, const struct kube_name 
            store_count(jobs, INDEX_JOB_REFS, kube_name_key(name, key)) > 0;
 }
 
+/* The flavors of the admission are groups of Proplets. */
+static const cJSON *match_labels(void *jobs, struct arena *arena, const cJSON *task)
+{
+    const char *podset =
+        json_string(json_path(task, "metadata", "labels", LABEL_PODSET, NULL), NULL);
+    const char *uid = podset ? kube_controller_uid(task) : NULL;
+    CLEANUP(kube_object_unrefp) struct kube_object *job = NULL;
+    struct kube_name name;
+
+    if (!uid || !store_name_of_uid(jobs, uid, &name))
+        return NULL;
+    job = store_get(jobs, &name);
+    json_for_each (item, json_path(job ? kube_object_json(arena, job) : NULL, "status", "quota",
+                                   "podSets", NULL)) {
+        if (str_equal(json_get_string(item, "name"), podset))
+            return json_get(item, "matchLabels");
+    }
+    return NULL;
+}
+
 const struct task_owner PROPELLERJOB_OWNER = {
     .order = order_task,
     .order_message = "its PropellerJob failed",
+    .match_labels = match_labels,
     .awaits = awaits_task,
 };
 

@@ -52,6 +52,25 @@ bool job_is_resetting(const struct propellerjob_status *status)
     return plan_condition_reason(status->conditions, "Progressing") == REASON_RESETTING;
 }
 
+/* The holder lets it wait. */
+static bool waits_for_quota(const struct planning *planning)
+{
+    return planning->observed->hold && !planning->observed->hold->granted;
+}
+
+static bool is_suspended(const struct planning *planning)
+{
+    return planning->observed->job.spec.suspend || waits_for_quota(planning);
+}
+
+/* Nothing is made: it is suspended, or its own status does not say yet that it has its quota. */
+static bool is_halted(const struct planning *planning)
+{
+    return is_suspended(planning) ||
+           (planning->observed->hold && !condition_is(planning->observed->job.status.conditions,
+                                                      "QuotaReserved", CONDITION_TRUE));
+}
+
 static int64_t age_us(const struct job_observed *observed, int64_t since_us)
 {
     return timeline_age_us(&observed->time, observed->now_us, since_us);
@@ -94,7 +113,8 @@ static bool is_overdue(struct planning *planning)
     const struct job_observed *observed = planning->observed;
     const struct propellerjob_spec *spec = &observed->job.spec;
 
-    if (!spec->active_deadline_seconds.set || !observed->job.status.start_time_us || spec->suspend)
+    if (!spec->active_deadline_seconds.set || !observed->job.status.start_time_us ||
+        is_suspended(planning))
         return false;
 
     int64_t left_us = limit_us(&spec->active_deadline_seconds) -
@@ -217,7 +237,8 @@ static void plan_children(struct planning *planning)
 {
     const struct job_tasks *tasks = planning->observed->tasks;
     const struct propellerjob_spec *spec = &planning->observed->job.spec;
-    bool halted = spec->suspend || (!planning->reason && find_obstacle(planning, true) != SIZE_MAX);
+    bool halted =
+        is_halted(planning) || (!planning->reason && find_obstacle(planning, true) != SIZE_MAX);
     int64_t room = spec->parallelism.set ? spec->parallelism.value : INT64_MAX;
 
     find_awaited(planning);
@@ -346,6 +367,9 @@ static void finish(const struct planning *planning, enum job_phase phase, enum r
     set_condition(planning, failed ? "Failed" : "Complete", CONDITION_TRUE, reason, message);
     set_condition(planning, failed ? "Complete" : "Failed", CONDITION_FALSE, reason, message);
     set_condition(planning, "Progressing", CONDITION_FALSE, reason, message);
+    plan->status.quota = NULL;
+    if (condition_get(plan->status.conditions, "QuotaReserved"))
+        set_condition(planning, "QuotaReserved", CONDITION_FALSE, REASON_QUOTA_FINISHED, "");
     plan->event = failed ? &JOB_EVENT_FAILED : &JOB_EVENT_COMPLETED;
 }
 
@@ -369,14 +393,47 @@ static void conclude(const struct planning *planning)
         finish(planning, JOB_COMPLETED, REASON_TASKS_SKIPPED, "no Task had to run");
 }
 
+static void remove_condition(const struct planning *planning, const char *type)
+{
+    struct propellerjob_status *status = &planning->plan->status;
+    cJSON *list = arena_own(planning->arena, json_copy(status->conditions), json_free);
+
+    condition_remove(list, type);
+    status->conditions = list;
+}
+
+static void plan_quota(const struct planning *planning)
+{
+    const struct job_hold *hold = planning->observed->hold;
+    struct propellerjob_status *status = &planning->plan->status;
+
+    status->quota = hold && hold->granted ? hold->quota : NULL;
+    if (hold)
+        set_condition(planning, "QuotaReserved", hold->granted ? CONDITION_TRUE : CONDITION_FALSE,
+                      hold->reason, hold->message);
+    else if (condition_get(status->conditions, "QuotaReserved"))
+        remove_condition(planning, "QuotaReserved");
+}
+
+/* The user's suspension comes first. */
+static void set_suspension(const struct planning *planning, const char *type,
+                           enum condition_status status)
+{
+    if (planning->observed->job.spec.suspend)
+        set_condition(planning, type, status, REASON_SUSPENDED, "spec.suspend is true");
+    else
+        set_condition(planning, type, status, REASON_WAITING_FOR_QUOTA,
+                      planning->observed->hold->message);
+}
+
 static void plan_suspension(const struct planning *planning)
 {
     struct propellerjob_status *status = &planning->plan->status;
 
-    if (planning->observed->job.spec.suspend) {
+    plan_quota(planning);
+    if (is_suspended(planning)) {
         status->start_time_us = 0; /* the deadline counts from the resumption */
-        set_condition(planning, "Suspended", CONDITION_TRUE, REASON_SUSPENDED,
-                      "spec.suspend is true");
+        set_suspension(planning, "Suspended", CONDITION_TRUE);
     } else if (condition_get(status->conditions, "Suspended")) {
         set_condition(planning, "Suspended", CONDITION_FALSE, REASON_RESUMED, "");
     }
@@ -393,19 +450,35 @@ static const char *trouble_message(const struct planning *planning)
     return observed->blocked;
 }
 
+/* A refusal is said until there is nothing left to write. stored: of the condition that says it. */
+static const char *refusal(const struct planning *planning, const cJSON *stored)
+{
+    const struct job_hold *hold = planning->observed->hold;
+
+    if (!hold || hold->refused || !hold->writes ||
+        reason_of(json_string(json_get(stored, "reason"), "")) != REASON_WORKLOAD_REFUSED)
+        return hold ? hold->refused : NULL;
+    return json_string(json_get(stored, "message"), "");
+}
+
 static void plan_progress(const struct planning *planning)
 {
     const struct job_observed *observed = planning->observed;
+    const char *refused =
+        refusal(planning, condition_get(observed->job.status.conditions, "Progressing"));
     size_t taken = find_obstacle(planning, true);
     size_t missing = find_obstacle(planning, false);
 
-    if (!observed->job.spec.suspend)
+    if (!is_suspended(planning))
         begin(planning);
     if (planning->reason) {
         set_condition(planning, "Progressing", CONDITION_TRUE, planning->reason, planning->message);
-    } else if (observed->job.spec.suspend) {
-        set_condition(planning, "Progressing", CONDITION_FALSE, REASON_SUSPENDED,
-                      "spec.suspend is true");
+    } else if (refused) {
+        set_condition(planning, "Progressing",
+                      is_suspended(planning) ? CONDITION_FALSE : CONDITION_TRUE,
+                      REASON_WORKLOAD_REFUSED, refused);
+    } else if (is_suspended(planning)) {
+        set_suspension(planning, "Progressing", CONDITION_FALSE);
     } else if (observed->blocked) {
         set_condition(planning, "Progressing", CONDITION_FALSE, REASON_TASK_NOT_CREATED,
                       trouble_message(planning));
@@ -451,7 +524,7 @@ static void plan_reset(const struct planning *planning)
     plan_suspension(planning);
     set_condition(planning, "Progressing", CONDITION_TRUE, REASON_RESETTING,
                   reset_message(planning));
-    if (observed->job.spec.suspend)
+    if (is_suspended(planning))
         return;
     begin(planning);
     if (observed->children) {
@@ -488,18 +561,32 @@ static void spare_writes(const struct planning *planning)
     plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
 }
 
-static void plan_finished(const struct job_observed *observed, struct job_plan *plan)
+/* A job that has ended says here what is left to be written. */
+static void plan_quota_at_end(const struct planning *planning)
 {
+    const cJSON *stored = condition_get(planning->observed->job.status.conditions, "QuotaReserved");
+    const char *refused = refusal(planning, stored);
+
+    if (stored)
+        set_condition(planning, "QuotaReserved", CONDITION_FALSE,
+                      refused ? REASON_WORKLOAD_REFUSED : REASON_QUOTA_FINISHED,
+                      refused ? refused : "");
+}
+
+static void plan_finished(const struct planning *planning)
+{
+    const struct job_observed *observed = planning->observed;
     const struct json_opt_int *ttl = &observed->job.spec.ttl_seconds_after_finished;
 
+    plan_quota_at_end(planning);
     if (!ttl->set || !observed->job.status.finish_time_us)
         return;
 
     int64_t left_us = limit_us(ttl) - age_us(observed, observed->job.status.finish_time_us);
     if (left_us <= 0)
-        plan->action = JOB_DELETE;
+        planning->plan->action = JOB_DELETE;
     else
-        plan_requeue_in_us(&plan->requeue_after_ms, left_us);
+        plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
 }
 
 struct job_plan job_plan(struct arena *arena, const struct job_observed *observed)
@@ -518,7 +605,7 @@ struct job_plan job_plan(struct arena *arena, const struct job_observed *observe
     if (!plan.status.created_at_us)
         plan.status.created_at_us = observed->created_us;
     if (plan.status.phase == JOB_COMPLETED || plan.status.phase == JOB_FAILED) {
-        plan_finished(observed, &plan);
+        plan_finished(&planning);
         return plan;
     }
     if (observed->tasks->problem) {
@@ -534,7 +621,7 @@ struct job_plan job_plan(struct arena *arena, const struct job_observed *observe
     plan_children(&planning);
     count(&planning);
     plan_suspension(&planning);
-    bool done = is_done(&planning) && !(observed->job.spec.suspend && may_reset(&planning));
+    bool done = is_done(&planning) && !(is_suspended(&planning) && may_reset(&planning));
     bool confirmed = observed->absence_confirmed || !has_given_up(&planning);
     if (done && confirmed) {
         conclude(&planning);

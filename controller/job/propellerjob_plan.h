@@ -3,6 +3,7 @@
 
 #include "common/base/timeline.h"
 #include "controller/events/transitions.h"
+#include "controller/job/holder.h"
 #include "controller/job/propellerjob_tasks.h"
 #include "controller/task/plan/task_outcome.h"
 
@@ -33,6 +34,8 @@
  * so each Task that exists is of the run that failed, and every step can repeat. A suspended job
  * neither begins to reset nor goes on with it. A deadline ends it.
  *
+ * A job that a holder looks after (holder.h) and that it has not granted is as a suspended one.
+ *
  * A change of nothing but counts is written at most every JOB_COUNTS_INTERVAL_US.
  */
 #define JOB_COUNTS_INTERVAL_US INT64_C(5000000)
@@ -48,12 +51,16 @@ struct job_task_state {
     int64_t finished_at_us;     /* 0: not yet */
 };
 
+/* A write of a holder that is refused for good is tried again after this or later. */
+#define JOB_REFUSAL_MS 5000
+
 struct job_observed {
     int64_t generation;
     int64_t created_us;
     int64_t now_us;
     struct timeline_view time; /* for the waiting times */
     struct propellerjob job;
+    const struct job_hold *hold; /* NULL: no holder looks after it */
     const struct job_tasks *tasks;
     const struct job_task_state *states; /* of tasks->items */
     const char *refused;                 /* the API server's last word on a child; NULL: none */

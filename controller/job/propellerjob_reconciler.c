@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/log.h"
@@ -33,8 +35,8 @@ static void set_metadata(struct arena *arena, cJSON *metadata, const cJSON *job,
     owner_set_controller(metadata, &KIND_PROPELLERJOB, job);
 }
 
-static const cJSON *job_child(struct arena *arena, const cJSON *job, const struct job_tasks *tasks,
-                              const bool *given_up, size_t index)
+static cJSON *job_child(struct arena *arena, const cJSON *job, const struct job_tasks *tasks,
+                        const bool *given_up, size_t index)
 {
     const struct job_task *task = &tasks->items[index];
     const cJSON *job_spec = json_get(job, "spec");
@@ -154,9 +156,21 @@ static int read_whole(struct reconcile *rc, const struct kube_object *object, co
     return 0;
 }
 
-static void announce(struct reconcile *rc, const struct kube_object *object,
-                     const struct job_plan *plan)
+/* Kueue, or an AppWrapper, is not asked for a queue that the job names. */
+static bool ignores_queue(const cJSON *json, const struct job_observed *observed,
+                          const struct job_plan *plan)
 {
+    return plan->event == &JOB_EVENT_STARTED && !observed->hold &&
+           json_path(json, "metadata", "labels", LABEL_QUEUE, NULL);
+}
+
+static void announce(struct reconcile *rc, const struct kube_object *object, const cJSON *json,
+                     const struct job_observed *observed, const struct job_plan *plan)
+{
+    if (ignores_queue(json, observed, plan))
+        events_emit(rc->events, &KIND_PROPELLERJOB, object, &JOB_EVENT_QUEUE_IGNORED);
+    if (observed->hold && observed->hold->event)
+        events_emit(rc->events, &KIND_PROPELLERJOB, object, observed->hold->event);
     if (!plan->event)
         return;
     log_info("job changed", "uid", object->uid, "event", plan->event->reason, NULL);
@@ -189,8 +203,11 @@ static int create_children(const struct job_deps *deps, struct reconcile *rc,
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
         const struct job_task *task = &tasks->items[plan->create[i]];
 
-        r = child_create(rc, deps->tasks, &KIND_TASK,
-                         job_child(scratch, whole, tasks, plan->given_up, plan->create[i]), err);
+        cJSON *child = job_child(scratch, whole, tasks, plan->given_up, plan->create[i]);
+        if (observed->hold)
+            deps->holder->stamp(deps->holder_self, scratch, observed->hold, plan->create[i],
+                                (cJSON *)(uintptr_t)json_get(child, "metadata"));
+        r = child_create(rc, deps->tasks, &KIND_TASK, child, err);
         if (child_is_refused(r)) {
             observed->refused =
                 arena_printf(rc->arena, "Task '%s' is refused by the API server: %s", task->object,
@@ -305,7 +322,7 @@ static int write_status(const struct job_deps *deps, struct reconcile *rc,
                          propellerjob_status_encode(rc->arena, &plan->status), &written, err);
     if (r < 0)
         return error_wrap(err, "write status");
-    announce(rc, object, plan);
+    announce(rc, object, json, observed, plan);
     return 0;
 }
 
@@ -344,6 +361,65 @@ static int plan_and_act(const struct job_deps *deps, struct reconcile *rc,
     return r < 0 ? r : acted;
 }
 
+/* Asks the holder, if there is one. */
+static int look(const struct job_deps *deps, struct reconcile *rc, const struct held_job *held,
+                struct job_hold *hold, struct error *err)
+{
+    if (!deps->holder)
+        return 0;
+    int r = deps->holder->look(deps->holder_self, rc, held, hold, err);
+    return r < 0 ? error_wrap(err, "ask for quota") : 0;
+}
+
+/* A refusal for good would not be tried again before a change, which may come to Kueue alone. */
+static int retry_refused(struct job_hold *hold, struct reconcile *rc, struct error *err)
+{
+    hold->refused = arena_strdup(rc->arena, err->message);
+    err->code = ERROR_UNAVAILABLE;
+    if (err->retry_after_ms < JOB_REFUSAL_MS)
+        err->retry_after_ms = JOB_REFUSAL_MS;
+    return -ERROR_UNAVAILABLE;
+}
+
+/* r: what came of the rest, which holds up nothing that is settled. */
+static int settle(const struct job_deps *deps, struct reconcile *rc, const struct held_job *held,
+                  struct job_hold *hold, int r, struct error *err)
+{
+    struct error own = { 0 };
+
+    if (hold->requeue_after_ms)
+        reconcile_again_after(rc, hold->requeue_after_ms);
+    int settled = hold->next ? deps->holder->settle(deps->holder_self, rc, held, hold, &own) : 0;
+    if (settled == -ERROR_FORBIDDEN || child_is_refused(settled))
+        settled = retry_refused(hold, rc, &own);
+    if (r < 0 || settled >= 0)
+        return r;
+    *err = own;
+    return settled;
+}
+
+/* Its Tasks are the garbage collector's. */
+static int reconcile_gone(const struct job_deps *deps, struct reconcile *rc, struct error *err)
+{
+    const struct held_job held = { 0 };
+    struct job_hold hold = { 0 };
+    int r = look(deps, rc, &held, &hold, err);
+
+    return r < 0 ? r : settle(deps, rc, &held, &hold, 0, err);
+}
+
+/* The status may have been written just now: then the next try says it. */
+static void say_refused(const struct job_deps *deps, struct reconcile *rc,
+                        const struct held_job *held, const struct job_observed *observed)
+{
+    struct error own = { 0 };
+    struct job_plan plan = job_plan(rc->arena, observed);
+
+    events_emit(rc->events, &KIND_PROPELLERJOB, held->object, &JOB_EVENT_WORKLOAD_REFUSED);
+    if (write_status(deps, rc, held->object, held->json, observed, &plan, &own) < 0)
+        log_debug("refusal not said yet", "error", ERROR_TEXT(&own), NULL);
+}
+
 int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
 {
     const struct job_deps *deps = self;
@@ -351,9 +427,10 @@ int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
     struct kube_object *object = store_get(informer_store(deps->jobs), &rc->name);
     struct job_tasks tasks = { 0 };
     struct job_observed observed;
+    struct job_hold hold = { 0 };
 
     if (!object || object->deleting)
-        return 0; /* its Tasks are the garbage collector's */
+        return reconcile_gone(deps, rc, err);
 
     const cJSON *json = kube_object_json(rc->arena, object);
     int r = observe(deps, rc, object, json, &tasks, &observed, err);
@@ -362,8 +439,19 @@ int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
     if (!propellerjob_is_ours(&observed.job.spec))
         return 0;
 
+    const struct held_job held = { object, json, &tasks };
+    r = look(deps, rc, &held, &hold, err);
+    if (r < 0)
+        return r;
+    if (hold.is_held)
+        observed.hold = &hold;
     r = plan_and_act(deps, rc, object, json, &observed, err);
-    return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
+    if (r < 0 && !observed.blocked)
+        return r == -ERROR_NOT_FOUND ? 0 : r; /* deleted meanwhile */
+    r = settle(deps, rc, &held, &hold, r, err);
+    if (hold.refused)
+        say_refused(deps, rc, &held, &observed);
+    return r;
 }
 
 static size_t class_of(const cJSON *object)
@@ -398,6 +486,8 @@ static const struct module_source SOURCES[] = {
     { .kind = NULL },
 };
 
+extern const struct module PROPELLERJOB_MODULE;
+
 static int create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
     struct job_deps *deps = arena_new(host->arena, struct job_deps);
@@ -408,6 +498,15 @@ static int create(struct module_host *host, void **ret, struct error *err UNUSED
     task_owner_register(host, &PROPELLERJOB_OWNER, informer_store(deps->jobs));
     *ret = deps;
     return 0;
+}
+
+void job_holder_register(const struct module_host *host, const struct job_holder *hooks, void *self)
+{
+    struct job_deps *deps = module_host_self(host, &PROPELLERJOB_MODULE);
+
+    assert(!deps->holder);
+    deps->holder = hooks;
+    deps->holder_self = self;
 }
 
 const struct module PROPELLERJOB_MODULE = {

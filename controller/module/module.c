@@ -12,6 +12,7 @@
     MODULE(REGISTRY)                                                                               \
     MODULE(CHECKPOINT)                                                                             \
     MODULE(PROPELLERJOB)                                                                           \
+    MODULE(QUOTA)                                                                                  \
     MODULE(FEDERATEDJOB)                                                                           \
     MODULE(TRAININGROUND)                                                                          \
     MODULE(ENROLLMENT)                                                                             \

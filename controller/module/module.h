@@ -103,7 +103,7 @@ struct module {
 
 /* All modules; NULL ends the list. */
 extern const struct module *const MODULES[];
-#define MODULES_MAX 16
+#define MODULES_MAX 17
 
 /* The parts of the process that modules use. create adds runnables to manager, and readiness checks
  * and pages to health. */
@@ -134,6 +134,9 @@ struct kube_client *module_host_client(const struct module_host *host, const str
 const void *module_host_flags(const struct module_host *host, const struct module *module);
 /* Returns self of a module that is earlier in the list. */
 void *module_host_self(const struct module_host *host, const struct module *module);
+
+/* For create. Before this replica leads, the cache of the kind becomes as new as a quorum list (cache/catch_up.h). */
+void module_host_catch_up(struct module_host *host, const struct kube_kind *kind);
 
 /* Callbacks, whose ctx is the host. */
 bool module_host_is_leader(void *ctx);

@@ -8,6 +8,7 @@
 #include "common/base/alloc.h"
 #include "common/base/str.h"
 #include "common/runtime/metrics.h"
+#include "controller/cache/catch_up.h"
 #include "controller/shared/options.h"
 
 #define MAX_CACHES 32
@@ -200,6 +201,23 @@ void modules_add_extensions(struct module_host *host)
         manager_add(host->manager, &watches);
         health_add_check(host->health, extension->name, check_extension, extension);
     }
+}
+
+void module_host_catch_up(struct module_host *host, const struct kube_kind *kind)
+{
+    const struct str_list *namespaces = &host->settings->namespaces;
+    struct store *store = informer_store(module_host_informer(host, kind));
+    const struct runnable catch_up = {
+        .name = arena_printf(host->arena, "catch-up-%s", kind->plural),
+        .group = RUN_CATCH_UP,
+        .self = arena_own(host->arena,
+                          catch_up_create(host->client, kind, store, namespaces->items,
+                                          namespaces->len, host->clock),
+                          catch_up_destroy),
+        .ready = catch_up_ready,
+    };
+
+    manager_add(host->manager, &catch_up);
 }
 
 static void report_served(const struct open_module *item)

@@ -24,6 +24,31 @@ void task_owners_order(const struct task_owners *owners, struct arena *arena, co
     }
 }
 
+/* The member, made if it is not there. */
+static cJSON *part(cJSON *object, const char *name)
+{
+    const cJSON *found = json_get(object, name);
+
+    return found ? (cJSON *)(uintptr_t)found : json_set_object(object, name);
+}
+
+void task_owners_constrain(const struct task_owners *owners, struct arena *arena, cJSON *task)
+{
+    for (size_t i = 0; i < owners->len; i++) {
+        const struct task_owner *hooks = owners->items[i].hooks;
+        const cJSON *labels =
+            hooks->match_labels ? hooks->match_labels(owners->items[i].self, arena, task) : NULL;
+        cJSON *own = json_len(labels)
+                         ? part(part(part(task, "spec"), "propletSelector"), "matchLabels")
+                         : NULL;
+
+        json_for_each (label, labels) {
+            if (!json_get(own, label->string))
+                json_set_copy(own, label->string, label);
+        }
+    }
+}
+
 bool task_owners_await(const struct task_owners *owners, struct arena *arena,
                        const struct kube_name *name, const cJSON *task)
 {

@@ -21,6 +21,9 @@ struct task_owner {
     /* Why, for the status of a Task that such an order ends. */
     const char *order_message;
 
+    /* Returns labels that a Proplet of this Task needs beside those of its spec, a map; NULL: none. Reads caches only. */
+    const cJSON *(*match_labels)(void *self, struct arena *arena, const cJSON *task);
+
     /* The owner still has to look at the outcome of the finished Task: its time to live is extended.
      * Reads caches only. */
     bool (*awaits)(void *self, struct arena *arena, const struct kube_name *name,
@@ -86,6 +89,9 @@ void task_owner_register(const struct module_host *host, const struct task_owner
 /* Into observed: order, order_message, has_updates. */
 void task_owners_order(const struct task_owners *owners, struct arena *arena, const cJSON *task,
                        struct task_observed *observed);
+/* Adds what owners say to spec.propletSelector.matchLabels of the tree, which the caller's arena owns. A label that the spec
+ * has stays. */
+void task_owners_constrain(const struct task_owners *owners, struct arena *arena, cJSON *task);
 /* These ask every owner until one answers otherwise than false or 0. */
 bool task_owners_await(const struct task_owners *owners, struct arena *arena,
                        const struct kube_name *name, const cJSON *task);

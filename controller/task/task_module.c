@@ -5,7 +5,6 @@
 #include "common/api/kinds.h"
 #include "common/kube/kinds.h"
 #include "common/runtime/metrics.h"
-#include "controller/cache/catch_up.h"
 #include "controller/cache/indexes.h"
 #include "controller/shared/census.h"
 #include "controller/shared/device_plane.h"
@@ -161,16 +160,6 @@ int task_check_rights(void *ctx, char *why, size_t size)
     return !count;
 }
 
-static int ready_catch_up(void *catch_up, struct error *err)
-{
-    return catch_up_ready(catch_up, err);
-}
-
-static void free_catch_up(void *catch_up)
-{
-    catch_up_destroy(catch_up);
-}
-
 static struct task_deps *make_deps(struct module_host *host)
 {
     const struct device_plane *plane = device_plane_of(host);
@@ -210,22 +199,12 @@ static struct task_deps *make_deps(struct module_host *host)
 
 static int task_create(struct module_host *host, void **ret, struct error *err UNUSED)
 {
-    const struct str_list *namespaces = &host->settings->namespaces;
     struct task_deps *deps = make_deps(host);
-    const struct runnable catch_up = {
-        .name = "catch-up",
-        .group = RUN_CATCH_UP,
-        .self = arena_own(host->arena,
-                          catch_up_create(host->client, informer_store(deps->tasks),
-                                          namespaces->items, namespaces->len, host->clock),
-                          free_catch_up),
-        .ready = ready_catch_up,
-    };
     const struct runnable inbox = {
         .name = "inbox", .group = RUN_SERVERS, .self = deps, .tick = tend_inbox
     };
 
-    manager_add(host->manager, &catch_up);
+    module_host_catch_up(host, &KIND_TASK);
     manager_add(host->manager, &inbox);
     health_add_check(host->health, "rights", task_check_rights, deps);
     task_metrics_begin();

@@ -580,6 +580,8 @@ static int reconcile_object(const struct task_deps *deps, struct reconcile *rc,
 {
     const cJSON *json = kube_object_json(rc->arena, object);
     struct task_observed observed;
+
+    task_owners_constrain(&deps->owners, rc->arena, (cJSON *)(uintptr_t)json);
     int r = task_observe(deps, rc, object, json, &observed, err);
     if (r == -ERROR_INVALID && object->deleting)
         return release_unreadable(rc, object, json, err);

@@ -9,6 +9,8 @@
 #include "common/tests/parsed.h"
 #include "controller/tests/staged.h"
 
+extern const struct module QUOTA_MODULE;
+
 #define MAX_TURNS 500
 #define SOON_MS 10000
 
@@ -28,6 +30,15 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
 {
     if (jobs.dead)
         return error_set(err, ERROR_UNAVAILABLE, "dead");
+    if (jobs.event && str_equal(request->method, "POST") && strstr(request->path, "/events"))
+        jobs.events += strstr(request->body, jobs.event) != NULL;
+    if (jobs.kueue_refuses && !str_equal(request->method, "GET") &&
+        strstr(request->path, "/workloads")) {
+        static const char BODY[] = "{\"kind\":\"Status\",\"message\":\"Kueue says no\"}";
+
+        *ret = (struct http_response){ .status = 422, .body = BODY, .body_len = sizeof(BODY) - 1 };
+        return 0;
+    }
     if (++jobs.steps != jobs.fail_at)
         return fake_api_roundtrip(ctx, arena, request, ret, err);
     if (!jobs.invalid)
@@ -40,7 +51,8 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
 static void on_kind(void *ctx, struct kube_object *old, struct kube_object *current)
 {
     const struct staged staged[] = { { &KIND_PROPELLERJOB, &jobs.deps, jobs.queue },
-                                     { &KIND_TASK, NULL, jobs.task_queue } };
+                                     { &KIND_TASK, NULL, jobs.task_queue },
+                                     { &QUOTA_MODULE, jobs.has_quota ? &jobs.quota : NULL, NULL } };
 
     staged_changed(staged, ARRAY_LEN(staged), ctx, old, current);
 }
@@ -52,16 +64,30 @@ static bool is_job(const cJSON *object)
             json_path(object, "spec", "taskRefs", NULL));
 }
 
+static const struct kube_kind *kind_of(const cJSON *object)
+{
+    if (json_path(object, "spec", "podSets", NULL))
+        return &KIND_WORKLOAD;
+    return is_job(object) ? &KIND_PROPELLERJOB : &KIND_TASK;
+}
+
+static struct informer *informer_of(const struct kube_kind *kind)
+{
+    if (kind == &KIND_WORKLOAD)
+        return jobs.quota.workloads;
+    return kind == &KIND_PROPELLERJOB ? jobs.deps.jobs : jobs.deps.tasks;
+}
+
 /* What a watch would tell. */
 static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
 {
     const cJSON *either = current ? current : old;
-    bool job = is_job(either);
-    struct informer *informer = job ? jobs.deps.jobs : jobs.deps.tasks;
+    const struct kube_kind *kind = kind_of(either);
+    struct informer *informer = informer_of(kind);
     CLEANUP(kube_object_unrefp) struct kube_object *object = NULL;
 
-    if (jobs.dead)
-        return;
+    if (jobs.dead || !informer || !json_path(either, "metadata", "namespace", NULL))
+        return; /* nothing of the cluster is watched */
     ck_assert_int_eq(kube_object_create(either, &object, NULL), 0);
     if (jobs.late && str_equal(object->name, jobs.late))
         return;
@@ -76,7 +102,14 @@ static void on_change(void *ctx UNUSED, const cJSON *old, const cJSON *current)
     struct kube_object *removed =
         store_remove(informer_store(informer), &gone, object->resource_version);
     if (removed)
-        on_kind((void *)(uintptr_t)(job ? &KIND_PROPELLERJOB : &KIND_TASK), removed, NULL);
+        on_kind((void *)(uintptr_t)kind, removed, NULL);
+}
+
+static void on_write(void *ctx, const cJSON *old, const cJSON *current)
+{
+    if (jobs.watcher)
+        jobs.watcher(old, current);
+    on_change(ctx, old, current);
 }
 
 static struct informer *make_informer(const struct kube_kind *kind)
@@ -102,6 +135,13 @@ static void list(const struct kube_kind *kind)
     ck_assert_msg(r == 0, "%s", err.message);
 }
 
+static bool is_served(struct informer *workloads UNUSED)
+{
+    return !jobs.unserved;
+}
+
+static const struct refresh_limits REFRESH = { .interval_ms = 60000, .qps = 10 };
+
 static void start_process(void)
 {
     jobs.dead = false;
@@ -116,6 +156,17 @@ static void start_process(void)
         .jobs = make_informer(&KIND_PROPELLERJOB),
         .timeline = fake_clock_timeline(&jobs.clock, jobs.deps.timeline),
     };
+    if (jobs.has_quota) {
+        jobs.quota = (struct quota_deps){ .is_served = is_served,
+                                          .workloads = make_informer(&KIND_WORKLOAD),
+                                          .tasks = jobs.deps.tasks,
+                                          .timeline = jobs.deps.timeline,
+                                          .budget = jobs.quota.budget,
+                                          .refresh = &REFRESH };
+        jobs.deps.holder = &QUOTA_HOLDER;
+        jobs.deps.holder_self = &jobs.quota;
+        list(&KIND_WORKLOAD);
+    }
     list(&KIND_TASK);
     list(&KIND_PROPELLERJOB);
 }
@@ -126,21 +177,36 @@ static void end_process(void)
     watch_loop_destroy(process.loop);
     informer_destroy(jobs.deps.tasks);
     informer_destroy(jobs.deps.jobs);
+    if (jobs.has_quota)
+        informer_destroy(jobs.quota.workloads);
     workqueue_destroy(jobs.task_queue);
     workqueue_destroy(jobs.queue);
     kube_client_destroy(process.client);
 }
 
-void job_stage_set_up(void)
+static void set_up(bool with_quota)
 {
     json_init();
-    jobs = (struct job_stage){ .arena = arena_create(), .api = fake_api_create() };
+    jobs = (struct job_stage){ .arena = arena_create(),
+                               .api = fake_api_create(),
+                               .has_quota = with_quota };
     fake_clock_init(&jobs.clock);
+    jobs.quota.budget = refresh_budget_create();
     log_configure(LOG_ERROR, LOG_TEXT);
     process.config = staged_config(jobs.arena);
     process.other = kube_client_create_with(fake_api_roundtrip, jobs.api);
     start_process();
-    fake_api_on_change(jobs.api, on_change, NULL);
+    fake_api_on_change(jobs.api, on_write, NULL);
+}
+
+void job_stage_set_up(void)
+{
+    set_up(false);
+}
+
+void job_stage_set_up_with_quota(void)
+{
+    set_up(true);
 }
 
 void job_stage_tear_down(void)
@@ -150,6 +216,7 @@ void job_stage_tear_down(void)
     kube_config_destroy(process.config);
     fake_api_destroy(jobs.api);
     timeline_destroy(jobs.deps.timeline);
+    refresh_budget_destroy(jobs.quota.budget);
     arena_destroy(jobs.arena);
 }
 
@@ -244,10 +311,12 @@ void job_stage_turn(void)
     int r = propellerjob_reconcile(&jobs.deps, &rc, &err);
     workqueue_done(jobs.queue, &rc.name);
     jobs.errors += r < 0;
-    if (r < 0)
+    jobs.retry_after_ms = err.retry_after_ms;
+    uint32_t again_ms = r < 0 ? err.retry_after_ms : rc.requeue_after_ms;
+    if (r < 0 && !again_ms)
         workqueue_add(jobs.queue, &rc.name);
-    else if (rc.requeue_after_ms)
-        process.due_ms = clock_monotonic_ms(&jobs.clock.clock) + rc.requeue_after_ms;
+    else if (again_ms && r != -ERROR_INVALID)
+        process.due_ms = clock_monotonic_ms(&jobs.clock.clock) + again_ms;
 }
 
 static bool step(void)
@@ -317,4 +386,12 @@ unsigned job_stage_requests(const char *method, const char *path)
     for (size_t i = 0; i < len; i++)
         count += str_equal(requests[i].method, method) && strstr(requests[i].path, path);
     return count;
+}
+
+void job_stage_write_events(void)
+{
+    struct error err = { 0 };
+
+    ck_assert_int_eq(events_start(process.events, &err), 0);
+    events_stop(process.events);
 }

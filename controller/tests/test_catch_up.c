@@ -50,7 +50,7 @@ static void set_up(void)
     api = fake_api_create();
     client = kube_client_create_with(roundtrip, api);
     store = store_create();
-    catch_up = catch_up_create(client, store, NULL, 0, &fake_clock.clock);
+    catch_up = catch_up_create(client, &KIND_TASK, store, NULL, 0, &fake_clock.clock);
 }
 
 static void tear_down(void)
@@ -89,7 +89,8 @@ static void watch_namespaces(void)
     static const char *const NAMESPACES[] = { "one", "two" };
 
     catch_up_destroy(catch_up);
-    catch_up = catch_up_create(client, store, NAMESPACES, ARRAY_LEN(NAMESPACES), &fake_clock.clock);
+    catch_up = catch_up_create(client, &KIND_TASK, store, NAMESPACES, ARRAY_LEN(NAMESPACES),
+                               &fake_clock.clock);
     store_split(store, NAMESPACES, ARRAY_LEN(NAMESPACES));
 }
 
@@ -249,7 +250,7 @@ TEST(a_namespace_that_may_be_listed_again_is_waited_for)
 TEST(nobody_goes_on_when_nothing_may_be_listed)
 {
     catch_up_destroy(catch_up);
-    catch_up = catch_up_create(client, store, NULL, 0, &fake_clock.clock);
+    catch_up = catch_up_create(client, &KIND_TASK, store, NULL, 0, &fake_clock.clock);
     forbidden = "/tasks";
     expect_ready(0);
     fake_clock_advance(&fake_clock, 2 * CATCH_UP_PATIENCE_MS);

@@ -183,6 +183,9 @@ TEST(extensions_are_off_until_their_flag_turns_them_on)
     ck_assert(settings.is_on[index_of("vmafxjob")] && settings.is_on[index_of("vmafxnode")] &&
               settings.is_on[index_of("vmafxmodeltraining")]);
     ck_assert(!settings.is_on[index_of("scheduledmachine")]);
+    ck_assert(!settings.is_on[index_of("quota")]);
+    expect_parsed("--enable-kueue --namespace a");
+    ck_assert(settings.is_on[index_of("quota")]);
     settings = (struct controller_settings){ 0 };
     expect_parsed("--enable-scheduled-machines");
     ck_assert(settings.is_on[index_of("scheduledmachine")] &&

@@ -2,6 +2,7 @@
 #include "controller/process/process.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,11 @@ static void set_up(void)
 static void set_up_extended(void)
 {
     set_up_with("--enable-vmafx", "--enable-scheduled-machines");
+}
+
+static void set_up_queued(void)
+{
+    set_up_with("--enable-kueue", "--leader-elect=false");
 }
 
 /* Two at once, and no third one for a quarter of an hour. */
@@ -226,7 +232,7 @@ TEST(gauges_count_the_objects_of_the_caches)
     ck_metric("propeller_proplets{type=\"k8s\",phase=\"Offline\"} 0");
     ck_metric("propeller_jobs{kind=\"TrainingRound\",phase=\"Running\"} 0");
     cache(&KIND_TASK, "a", 1, "\"status\":{\"phase\":\"pending\",\"reason\":\"NoProplet\"}");
-    cache(&KIND_TASK, "b", 2, "\"status\":{\"phase\":\"pending\",\"reason\":\"Evicted\"}");
+    cache(&KIND_TASK, "b", 2, "\"status\":{\"phase\":\"pending\",\"reason\":\"Unheard\"}");
     cache(&KIND_TASK, "c", 3, "\"spec\":{}");
     cache(&KIND_TASK, "d", 4, "\"status\":{\"phase\":\"running\"}");
     cache(&KIND_PROPLET, "e", 5,
@@ -308,4 +314,34 @@ TEST(all_identities_share_one_limit_and_the_lease_has_none)
     ck_assert_int_eq(write_something(process.host.client), 0);
     ck_assert_int_eq(write_something(identities_client(process.identities, "task")), 0);
     ck_assert_uint_gt(rate_limit_reserve(process.limit), 0); /* both took one of its two */
+}
+
+TEST_GROUP("queued", set_up_queued, tear_down);
+
+static void *run(void *manager)
+{
+    struct error err = { 0 };
+
+    ck_assert_int_eq(manager_run(manager, &err), -ERROR_CANCELED);
+    return NULL;
+}
+
+/* Their first list may come from a cache of the API server. The second one is a quorum list. */
+TEST(new_leader_lists_tasks_and_jobs_again_before_it_acts)
+{
+    static const char ACCEPT[] =
+        "Accept: application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    struct error enough = { 0 };
+    pthread_t thread;
+
+    (void)error_set(&enough, ERROR_CANCELED, "enough");
+    tiny_server_answer(server, "limit=500", 200,
+                       "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
+    tiny_server_answer(server, "watch=true", 200, "");
+    ck_assert_int_eq(pthread_create(&thread, NULL, run, process.host.manager), 0);
+    tiny_server_wait(server, "/tasks?limit=500", 2);
+    tiny_server_wait(server, "/propellerjobs?limit=500", 2);
+    ck_assert(tiny_server_saw(server, "/propellerjobs?limit=500", ACCEPT));
+    manager_fail(process.host.manager, &enough);
+    pthread_join(thread, NULL);
 }

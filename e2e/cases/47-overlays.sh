@@ -40,7 +40,7 @@ done
 documented() { "$PYTHON_HOME/bin/python" -B "$HERE/tools/manifests.py" --rights "$ROOT/docs/explanation/security.md"; }
 build_overlay uninstall uninstall
 as_json "$PART/uninstall.yaml" | jq -s '{ items: map(.items[]) | unique_by([.kind, .metadata.namespace, .metadata.name]) }' \
-    "$PART/vmafx.json" "$PART/scheduled-machines.json" "$PART/modules.json" - >"$PART/all.json"
+    "$PART/vmafx.json" "$PART/scheduled-machines.json" "$PART/modules.json" "$PART/kueue.json" - >"$PART/all.json"
 found=$(documented <"$PART/all.json") || fail "the rights in docs/explanation/security.md: $found"
 
 expect_eq "overlays with a word of ScheduledMachines" scheduled-machines.yaml \

@@ -16,6 +16,8 @@ serve() {
 }
 expect_failure "ScheduledMachines, which need Nodes" 'enable-scheduled-machines is not for serve' \
     "$ROOT/build/bin/propeller-standalone" serve --data-dir "$WORK/none" --enable-scheduled-machines
+expect_failure "quota of Kueue, which is not there" 'enable-kueue: propeller-standalone serves no kueue.x-k8s.io' \
+    "$ROOT/build/bin/propeller-standalone" serve --data-dir "$WORK/none" --enable-kueue
 serve
 spawn standalone-proxy "$KUBECTL" --kubeconfig "$CLUSTER/admin.kubeconfig" proxy --unix-socket "$CLUSTER/api"
 wait_for 30 "the API proxy" api /readyz

@@ -48,6 +48,8 @@ OWNERS = {
     ("", "nodes"): "scheduledmachine-controller",
     ("", "pods"): "scheduledmachine-controller",
     ("", "pods/eviction"): "scheduledmachine-controller",
+    ("kueue.x-k8s.io", "workloads"): "propellerjob-controller",
+    ("kueue.x-k8s.io", "workloads/status"): "propellerjob-controller",
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): "certificate-controller",
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): "certificate-controller",
     ("batch", "jobs"): "task-controller",

@@ -47,7 +47,8 @@ controller/blobs      common/base/ common/json/ common/api/names.h common/kube/ 
 controller/coordinator common/base/ common/kube/object.h common/net/http_server.h common/runtime/metrics.h controller/module/ controller/shared/options.h
 controller/proplet    common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
 controller/task       common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/device/ controller/workload/ controller/scheduler/ controller/task/plan/ controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/module/
-controller/<kind>     common/base/ common/json/ common/api/ common/view/ common/schema/embedded.h common/kube/ common/runtime/ common/net/grpc_client.h common/net/http_client.h common/net/http_server.h controller/module/ controller/blobs/ controller/coordinator/ controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/
+controller/job        common/base/ common/json/ common/api/ common/kube/ common/runtime/ controller/module/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/shared/ controller/events/
+controller/<kind>     common/base/ common/json/ common/api/ common/view/ common/schema/embedded.h common/kube/ common/runtime/ common/net/grpc_client.h common/net/http_client.h common/net/http_server.h controller/module/ controller/blobs/ controller/coordinator/ controller/device/ controller/task/plan/ controller/task/owner.h controller/cache/ controller/bridge/ controller/shared/ controller/events/ controller/job/holder.h
 controller/process    common/base/ common/json/ common/kube/ common/runtime/ common/api/kinds.h common/api/names.h certs/ controller/module/ controller/cache/catch_up.h controller/shared/options.h
 controller            common/base/ common/json/ common/runtime/program.h controller/process/
 webhook               common/base/ common/json/ common/schema/ common/net/ common/api/ common/kube/object.h common/runtime/metrics.h common/runtime/health.h common/runtime/manager.h common/runtime/options.h common/runtime/program.h common/runtime/thread.h
@@ -256,7 +257,7 @@ check_reasons() {
     texts=$(sed -nE 's/^REASON\(\w+, "(\w+)".*/\1/p' common/api/reasons.def | paste -sd'|')
     sources '*.[ch]' | grep ^controller/ | grep -v /tests/ >"$WORK/reasoning"
     xargs -a "$WORK/reasoning" grep -HnE "\"($texts)\"|\b(reason|problem|failure|word) = \"[A-Z]" |
-        grep -vE 'condition_get\(|", CONDITION_|set_condition\(|has_changed\(|#define PART_|"restartPolicy"' || true
+        grep -vE 'condition_get\(|", CONDITION_|set_condition\(|has_changed\(|#define (PART|WORKLOAD)_|== MACHINE_NEW|DISRUPTIONS\[|"restartPolicy"' || true
     sed -nE 's/^REASON\((\w+),.*/\1/p' common/api/reasons.def | while read -r name; do
         xargs -a "$WORK/reasoning" grep -qw "REASON_$name" || echo "common/api/reasons.def: nothing uses REASON_$name"
     done

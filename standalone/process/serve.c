@@ -204,6 +204,9 @@ static int parse_controller(struct arena *arena, const struct standalone_setting
             r = error_set(err, ERROR_INVALID,
                           "--enable-scheduled-machines is not for serve: it has neither Machines "
                           "nor Nodes");
+        if (ret->is_on[i] && str_equal(MODULES[i]->extension, "kueue"))
+            r = error_set(err, ERROR_INVALID,
+                          "--enable-kueue: propeller-standalone serves no kueue.x-k8s.io");
     }
     return r;
 }

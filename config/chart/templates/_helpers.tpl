@@ -96,6 +96,10 @@ priorityClassName: {{ . | quote }}
 {{- if .Values.rbac.namespaces }}{{ fail "scheduledMachines.enabled: has rights in all namespaces, and rbac.namespaces names some" }}{{ end -}}
 {{- $_ := set $flags "enable-scheduled-machines" "true" -}}
 {{- end -}}
+{{- if .Values.kueue.enabled -}}
+{{- if .Values.rbac.namespaces }}{{ fail "kueue.enabled: has rights in all namespaces, and rbac.namespaces names some" }}{{ end -}}
+{{- $_ := set $flags "enable-kueue" "true" -}}
+{{- end -}}
 {{- if .Values.rbac.namespaces -}}
 {{- $_ := set $flags "namespace" (join "," .Values.rbac.namespaces) -}}
 {{- end -}}
