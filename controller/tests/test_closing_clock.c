@@ -2,12 +2,9 @@
 #include "common/api/kinds.h"
 #include "common/base/str.h"
 #include "controller/tests/fake_bridge.h"
+#include "controller/tests/opening_stage.h"
 #include "controller/tests/staged.h"
 
-#define PROPLET(client, members)                                                                   \
-    "{\"type\":\"external\"" members                                                               \
-    ",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\","                  \
-    "\"channelId\":\"c\",\"clientId\":\"" client "\"}}"
 #define DISABLED                                                                                   \
     ",\"availability\":{\"gracefulShutdownTimeout\":\"10m\",\"schedule\":{\"enabled\":false,"      \
     "\"daysOfWeek\":[\"mon-sun\"],\"hoursOfDay\":[\"0-23\"]}}"
@@ -20,14 +17,6 @@ static void set_up(void)
 }
 
 TEST_GROUP("closing_clock", set_up, stage_tear_down);
-
-static void pass_minutes(int minutes)
-{
-    for (int i = 0; i < minutes * 6; i++) {
-        stage_wait_ms(10000);
-        stage_run();
-    }
-}
 
 static const int64_t STEPS_MS[] = { -3600000, 3600000 };
 
@@ -42,13 +31,13 @@ TEST_EACH(step_of_the_clock_neither_ends_nor_prolongs_a_grace_period, STEPS_MS)
     ck_assert_uint_eq(outside.run_count, 1);
     stage_put_proplet("alpha", PROPLET("device-1", DISABLED));
     stage_run();
-    pass_minutes(2);
+    opening_pass_minutes(2);
     fake_clock_step(&stage.clock, STEPS_MS[_i]);
     workqueue_add(stage.task.task_queue, &name); /* before its Proplet */
-    pass_minutes(7);
+    opening_pass_minutes(7);
     ck_assert(run->running);
     ck_assert_str_eq(stage_task_string("phase"), "running");
-    pass_minutes(2);
+    opening_pass_minutes(2);
     ck_assert(!run->running);
     ck_assert_str_eq(stage_task_string("phase"), "pending");
 }
@@ -67,14 +56,14 @@ TEST(edit_after_a_step_of_the_clock_prolongs_no_grace_period)
     stage_put_proplet("alpha", PROPLET("device-1", OPEN_UNTIL("05", "")));
     stage_put_task(
         "{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"monitoringProfile\":{\"enabled\":false}}");
-    pass_minutes(9);
+    opening_pass_minutes(9);
     fake_clock_step(&stage.clock, -180000);
-    pass_minutes(1);
+    opening_pass_minutes(1);
     stage_put_proplet("alpha",
                       PROPLET("device-1", OPEN_UNTIL("05", ",\"external\":{\"maxTasks\":3}")));
-    pass_minutes(4);
+    opening_pass_minutes(4);
     ck_assert(run->running);
-    pass_minutes(2);
+    opening_pass_minutes(2);
     ck_assert(!run->running);
     ck_assert_str_eq(stage_task_string("phase"), "pending");
 }

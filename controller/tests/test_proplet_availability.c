@@ -6,12 +6,8 @@
 #include "common/tests/parsed.h"
 #include "controller/task/task_placement.h"
 #include "controller/tests/fake_bridge.h"
+#include "controller/tests/opening_stage.h"
 
-/* The stage begins at 2026-01-01T00:00:00Z, a Thursday. */
-#define PROPLET(client, members)                                                                   \
-    "{\"type\":\"external\"" members                                                               \
-    ",\"connectionConfig\":{\"mqttAddress\":\"tcp://broker\",\"domainId\":\"d\","                  \
-    "\"channelId\":\"c\",\"clientId\":\"" client "\"}}"
 #define OVERRIDE_THEN(state, until, schedule)                                                      \
     ",\"availability\":{\"override\":{\"state\":\"" state "\",\"until\":\"2026-01-01T" until       \
     ":00Z\"}" schedule "}"
@@ -20,21 +16,8 @@
     "\"schedule\":{\"windows\":[{\"days\":[\"thu\"],\"from\":\"00:10\",\"until\":\"00:20\"}]}"
 #define WINDOW ",\"availability\":{" SCHEDULE "}"
 #define KILLED ",\"killSwitch\":true"
-#define TASK(more)                                                                                 \
-    "{\"name\":\"one\",\"file\":\"AGFzbQEAAAA=\",\"monitoringProfile\":{\"enabled\":false}" more "}"
-#define ON(proplet) ",\"propletSelector\":{\"propletId\":\"" proplet "\"}"
-
-/* The reasons of the Events of "beta", in the order in which they are made. */
-static char events[256];
-static char last_note[256];
-
-/* The API server refuses changes of beta, but not of its status. */
-static bool refuses_annotations;
 /* alpha closes while the Task is read for its start. */
 static bool closes_meanwhile;
-/* beta gets an annotation behind the read of its own. */
-static bool annotates_meanwhile;
-#define OWN_ANNOTATION "example.com/room"
 
 static void close_alpha(void)
 {
@@ -48,36 +31,17 @@ static void close_alpha(void)
 static int roundtrip(void *ctx, struct arena *arena, const struct http_request *request,
                      struct http_response *ret, struct error *err)
 {
-    if (str_equal(request->method, "POST") && strstr(request->path, "/events")) {
-        const cJSON *event = parsed(arena, request->body);
-        const char *name = json_string(json_path(event, "regarding", "name", NULL), "");
-        const char *reason = json_string(json_get(event, "reason"), "");
-
-        if (str_equal(name, "beta"))
-            (void)str_copy(last_note, sizeof(last_note), json_string(json_get(event, "note"), ""));
-        if (str_equal(name, "beta"))
-            (void)str_copy(events, sizeof(events), arena_printf(arena, "%s %s", events, reason));
-    }
-    if (refuses_annotations && str_equal(request->method, "PATCH") &&
-        str_has_suffix(request->path, "/proplets/beta")) {
-        *ret = (struct http_response){ .status = 403, .body = "{}", .body_len = 2 };
-        return 0;
-    }
+    opening_note_event(arena, request);
     int r = outside_roundtrip(ctx, arena, request, ret, err);
     if (closes_meanwhile && str_equal(request->method, "GET") && strstr(request->path, "/tasks/"))
         close_alpha();
-    if (annotates_meanwhile && str_equal(request->method, "GET") &&
-        strstr(request->path, "/proplets/beta")) {
-        annotates_meanwhile = false;
-        stage_annotate(&KIND_PROPLET, "beta", OWN_ANNOTATION, "7");
-    }
     return r;
 }
 
 static void set_up(void)
 {
-    events[0] = '\0';
-    closes_meanwhile = refuses_annotations = annotates_meanwhile = false;
+    closes_meanwhile = false;
+    opening_reset();
     outside_reset();
     stage_set_up(roundtrip, outside_between);
     stage_run();
@@ -85,38 +49,9 @@ static void set_up(void)
 
 TEST_GROUP("proplet_availability", set_up, stage_tear_down);
 
-static void pass_minutes(int minutes)
-{
-    for (int i = 0; i < minutes * 6; i++) {
-        stage_wait_ms(10000);
-        stage_run();
-    }
-}
-
-static const cJSON *status_of(const char *proplet)
-{
-    return json_get(stage_get(&KIND_PROPLET, proplet), "status");
-}
-
-/* "Closed OverrideClosed False", or "" */
-static const char *state_of(const char *proplet)
-{
-    const cJSON *status = status_of(proplet);
-    const cJSON *availability = json_get(status, "availability");
-    const cJSON *condition = condition_get(json_get(status, "conditions"), "Available");
-
-    if (!availability && !condition)
-        return "";
-    ck_assert_str_eq(json_string(json_get(availability, "reason"), ""),
-                     json_string(json_get(condition, "reason"), ""));
-    return arena_printf(stage.arena, "%s %s %s", json_string(json_get(availability, "state"), ""),
-                        json_string(json_get(availability, "reason"), ""),
-                        json_string(json_get(condition, "status"), ""));
-}
-
 static const char *time_of(const char *proplet, const char *member)
 {
-    return json_string(json_path(status_of(proplet), "availability", member, NULL), "");
+    return json_string(json_path(opening_status(proplet), "availability", member, NULL), "");
 }
 
 static void expect_waiting(const char *reason, const char *message)
@@ -131,9 +66,9 @@ static void expect_waiting(const char *reason, const char *message)
 
 TEST(proplet_without_the_fields_says_nothing_of_it)
 {
-    pass_minutes(3);
-    ck_assert_str_eq(state_of("alpha"), "");
-    ck_assert_ptr_null(json_get(status_of("alpha"), "availability"));
+    opening_pass_minutes(3);
+    ck_assert_str_eq(opening_state("alpha"), "");
+    ck_assert_ptr_null(json_get(opening_status("alpha"), "availability"));
 }
 
 /* The counts are those of the version before the fields. */
@@ -148,7 +83,7 @@ TEST(fleet_without_the_fields_has_the_same_requests_and_memory)
     outside_answer("\"results\":\"42\",\"error\":null");
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "completed");
-    pass_minutes(5);
+    opening_pass_minutes(5);
     ck_assert_uint_eq(stage_requests(NULL, "/proplets") - proplets, 7);
     ck_assert_uint_eq(stage_requests(NULL, "/tasks") - tasks, 5);
     ck_assert_uint_eq(stage_requests(NULL, "/") - all, 12);
@@ -160,17 +95,17 @@ TEST(task_waits_until_an_override_ends)
     stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Closed", "00:05")));
     stage_put_proplet("beta", PROPLET("device-2", KILLED));
     stage_run();
-    ck_assert_str_eq(state_of("alpha"), "Closed OverrideClosed False");
+    ck_assert_str_eq(opening_state("alpha"), "Closed OverrideClosed False");
     ck_assert_str_eq(time_of("alpha", "nextTransition"), "2026-01-01T00:05:00Z");
     stage_put_task(TASK(""));
     stage_run();
     expect_waiting("NoCandidates", "none of 2 Proplets fits: 2 are closed");
-    pass_minutes(4);
+    opening_pass_minutes(4);
     expect_waiting("NoCandidates", "none of 2 Proplets fits: 2 are closed");
-    pass_minutes(1);
+    opening_pass_minutes(1);
     ck_assert_str_eq(stage_task_string("phase"), "running");
     ck_assert_str_eq(stage_task_string("assignedProplet"), "alpha");
-    ck_assert_str_eq(state_of("alpha"), "Open Always True");
+    ck_assert_str_eq(opening_state("alpha"), "Open Always True");
 }
 
 /* A member of the state that the debug page shows; "": it has none. */
@@ -188,18 +123,18 @@ TEST(pinned_task_waits_for_the_window_of_its_proplet)
 {
     stage_put_proplet("alpha", PROPLET("device-1", WINDOW));
     stage_run();
-    ck_assert_str_eq(state_of("alpha"), "Closed OutsideWindow False");
+    ck_assert_str_eq(opening_state("alpha"), "Closed OutsideWindow False");
     ck_assert_str_eq(time_of("alpha", "nextTransition"), "2026-01-01T00:10:00Z");
     stage_put_task(TASK(ON("alpha")));
     stage_run();
     expect_waiting("PropletUnavailable", "Proplet 'alpha' is closed");
     const struct task_status status = { .reason = stage_task_string("reason") };
     ck_assert(task_waits_for_room(&status)); /* it has a rank, also for the next leader */
-    pass_minutes(9);
+    opening_pass_minutes(9);
     expect_waiting("PropletUnavailable", "Proplet 'alpha' is closed");
-    pass_minutes(1);
+    opening_pass_minutes(1);
     ck_assert_str_eq(stage_task_string("phase"), "running");
-    ck_assert_str_eq(state_of("alpha"), "Open InWindow True");
+    ck_assert_str_eq(opening_state("alpha"), "Open InWindow True");
     ck_assert_str_eq(time_of("alpha", "nextTransition"), "2026-01-01T00:20:00Z");
     ck_assert_str_eq(time_of("alpha", "stopAt"), "");
     ck_assert_str_eq(shown_of_alpha("stopAt"), "");
@@ -214,9 +149,9 @@ TEST(task_waits_for_a_window_that_is_long_enough)
     stage_put_task(TASK(",\"activeDeadlineSeconds\":480"));
     stage_run();
     expect_waiting("NoCandidates", "the only Proplet does not fit: it closes too early");
-    pass_minutes(6);
+    opening_pass_minutes(6);
     expect_waiting("NoCandidates", "the only Proplet does not fit: it is closed");
-    pass_minutes(4); /* the window of ten minutes begins */
+    opening_pass_minutes(4); /* the window of ten minutes begins */
     ck_assert_str_eq(stage_task_string("phase"), "running");
 }
 
@@ -241,7 +176,7 @@ TEST(its_own_timer_opens_it)
     stage_run();
     stage_wait_ms(58000);
     stage_turns(200); /* timers that come soon are waited for */
-    ck_assert_str_eq(state_of("alpha"), "Open Always True");
+    ck_assert_str_eq(opening_state("alpha"), "Open Always True");
 }
 
 TEST(closing_drains_what_runs_and_takes_nothing_new)
@@ -252,7 +187,7 @@ TEST(closing_drains_what_runs_and_takes_nothing_new)
     ck_assert_str_eq(stage_task_string("phase"), "running");
     stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Closed", "00:30")));
     stage_run();
-    ck_assert_str_eq(state_of("alpha"), "Draining OverrideClosed False");
+    ck_assert_str_eq(opening_state("alpha"), "Draining OverrideClosed False");
     ck_assert_str_ne(time_of("alpha", "stopAt"), "");
     ck_assert_str_eq(stage_task_string("phase"), "running");
 
@@ -265,8 +200,8 @@ TEST(closing_drains_what_runs_and_takes_nothing_new)
     ck_assert_str_eq(shown_of_alpha("reason"), "OverrideClosed");
     ck_assert_str_eq(shown_of_alpha("nextTransition"), "2026-01-01T00:30:00.000000Z");
     stage_delete(&KIND_TASK, "one");
-    pass_minutes(2);
-    ck_assert_str_eq(state_of("alpha"), "Closed OverrideClosed False");
+    opening_pass_minutes(2);
+    ck_assert_str_eq(opening_state("alpha"), "Closed OverrideClosed False");
     ck_assert_str_eq(time_of("alpha", "stopAt"), "");
 }
 
@@ -282,13 +217,6 @@ TEST(start_is_not_published_to_a_proplet_that_closed_while_the_task_was_read)
 
 #define GRACE(time) ",\"gracefulShutdownTimeout\":\"" time "\""
 
-static bool is_stopped(void)
-{
-    const struct run *run = &outside.runs[outside.run_count - 1];
-
-    return outside.run_count && !run->running && !run->instances;
-}
-
 /* The last Task that ran on alpha. */
 static int64_t cut_after(void)
 {
@@ -303,21 +231,21 @@ TEST(running_task_is_stopped_at_the_stop_and_goes_elsewhere)
         "alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:05", "," SCHEDULE GRACE("2m"))));
     stage_put_task(TASK(""));
     stage_run();
-    pass_minutes(5);
-    ck_assert_str_eq(state_of("alpha"), "Draining OutsideWindow False");
+    opening_pass_minutes(5);
+    ck_assert_str_eq(opening_state("alpha"), "Draining OutsideWindow False");
     ck_assert_str_eq(time_of("alpha", "stopAt"), "2026-01-01T00:07:00Z");
     int64_t left_ms = 420000 - (clock_wall_us(&stage.clock.clock) / 1000 - INT64_C(1767225600000));
     stage_wait_ms(left_ms - 500);
     stage_turns(1);
     ck_assert_str_eq(stage_task_string("phase"), "running");
-    ck_assert(!is_stopped());
+    ck_assert(!opening_is_stopped());
     stage_turns(200); /* timers that come soon are waited for */
-    ck_assert(is_stopped());
+    ck_assert(opening_is_stopped());
     ck_assert_str_eq(stage_task_string("phase"), "pending");
     ck_assert_int_ge(cut_after(), 418);
     ck_assert_int_le(cut_after(), 421);
-    pass_minutes(1);
-    ck_assert_str_eq(state_of("alpha"), "Closed OutsideWindow False");
+    opening_pass_minutes(1);
+    ck_assert_str_eq(opening_state("alpha"), "Closed OutsideWindow False");
 
     stage_put_proplet("beta", PROPLET("device-2", ""));
     stage_run();
@@ -370,13 +298,13 @@ TEST_EACH(task_stops_at_its_second_although_its_proplet_is_evaluated_later, FORE
     stage_turns(200);
     wait_until(5, -500);
     stage_turns(1);
-    ck_assert(!is_stopped());
+    ck_assert(!opening_is_stopped());
     stage_turns(200);
-    ck_assert_int_eq(is_stopped(), _i != 1); /* the minute of grace is known by then */
+    ck_assert_int_eq(opening_is_stopped(), _i != 1); /* the minute of grace is known by then */
     evaluate_alpha();
-    ck_assert(is_stopped());
+    ck_assert(opening_is_stopped());
     ck_assert_str_eq(stage_task_string("phase"), "pending");
-    ck_assert_str_eq(state_of("alpha"), "Closed OutsideWindow False");
+    ck_assert_str_eq(opening_state("alpha"), "Closed OutsideWindow False");
 }
 
 TEST(task_of_an_edit_that_closes_earlier_stops_likewise)
@@ -388,7 +316,7 @@ TEST(task_of_an_edit_that_closes_earlier_stops_likewise)
     run_on_alpha(OVERRIDE_THEN("Open", "00:05", "," SCHEDULE GRACE("0s")), TASK(ON("alpha")));
     wait_until(5, -500);
     stage_turns(200);
-    ck_assert(is_stopped());
+    ck_assert(opening_is_stopped());
 }
 
 /* By an edit of which the kept evaluation knows nothing, or by a window that was missed. */
@@ -400,9 +328,9 @@ TEST_TIMES(close_that_was_foreseen_stops_nothing_on_a_proplet_that_is_open, 2)
             "alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:30", "," SCHEDULE GRACE("0s"))));
     wait_until(_i ? 11 : 5, 0);
     stage_turns(200);
-    ck_assert(!is_stopped());
+    ck_assert(!opening_is_stopped());
     evaluate_alpha();
-    ck_assert(!is_stopped());
+    ck_assert(!opening_is_stopped());
     ck_assert_str_eq(stage_task_string("phase"), "running");
 }
 
@@ -413,7 +341,7 @@ TEST(task_that_was_cut_waits_rather_than_be_cut_again)
     stage_put_proplet("alpha", PROPLET("device-1", ",\"availability\":{" SCHEDULE GRACE("0s") "}"));
     stage_put_task(TASK(""));
     stage_run();
-    pass_minutes(21);
+    opening_pass_minutes(21);
     ck_assert_int_ge(cut_after(), 598);
     expect_waiting("NoCandidates", "the only Proplet does not fit: it is closed");
     stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Open", "00:29")));
@@ -443,7 +371,7 @@ TEST(attempt_that_got_its_stop_is_no_failure_for_the_next_leader)
     outside.slow = true; /* neither the barrier nor the answer comes */
     stage_put_proplet("alpha", PROPLET("device-1", KILLED));
     stage_turns(200);
-    ck_assert(is_stopped());
+    ck_assert(opening_is_stopped());
     ck_assert_str_eq(stage_task_string("phase"), "running");
     ck_assert_str_eq(stage_task_string("reason"), "KillSwitch");
     kill_process();
@@ -481,11 +409,11 @@ TEST_EACH(kill_switch_and_owner_stop_at_once_and_a_daemon_at_the_close, AT_ONCE)
     else
         stage_annotate(&KIND_PROPLET, "alpha", ANNOTATION_RECLAIM, "true");
     stage_run();
-    ck_assert_int_eq(is_stopped(), AT_ONCE[_i].stops);
+    ck_assert_int_eq(opening_is_stopped(), AT_ONCE[_i].stops);
     ck_assert_str_eq(stage_task_string("phase"), AT_ONCE[_i].stops ? "pending" : "running");
     ck_assert_int_eq(cut_after(), -1);
     if (AT_ONCE[_i].stops) /* without a heartbeat or another event */
-        ck_assert(str_has_prefix(state_of("alpha"), "Closed"));
+        ck_assert(str_has_prefix(opening_state("alpha"), "Closed"));
 }
 
 TEST(opening_in_the_grace_stops_nobody)
@@ -493,16 +421,16 @@ TEST(opening_in_the_grace_stops_nobody)
     stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Closed", "00:03")));
     stage_put_task(TASK(ON("alpha")));
     stage_run();
-    pass_minutes(4);
+    opening_pass_minutes(4);
     ck_assert_str_eq(stage_task_string("phase"), "running");
     stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE("Closed", "00:08")));
     stage_run();
-    ck_assert_str_eq(state_of("alpha"), "Draining OverrideClosed False");
-    pass_minutes(4);
-    ck_assert_str_eq(state_of("alpha"), "Open Always True");
-    pass_minutes(10);
+    ck_assert_str_eq(opening_state("alpha"), "Draining OverrideClosed False");
+    opening_pass_minutes(4);
+    ck_assert_str_eq(opening_state("alpha"), "Open Always True");
+    opening_pass_minutes(10);
     ck_assert_str_eq(stage_task_string("phase"), "running");
-    ck_assert(!is_stopped());
+    ck_assert(!opening_is_stopped());
 }
 
 /* The stop is out, and the broker is slow with the barrier behind it. */
@@ -514,15 +442,15 @@ TEST_TIMES(proplet_that_is_released_while_its_task_is_stopped_starts_it_anew, 2)
     stage_run();
     outside.lose_markers = 1000;
     stage_put_proplet("alpha", PROPLET("device-1", KILLED));
-    while (!is_stopped())
+    while (!opening_is_stopped())
         stage_turns(1);
     ck_assert_str_eq(stage_task_string("phase"), "running");
     stage_put_proplet("alpha", arena_printf(stage.arena, PROPLET("device-1", "%s"), open));
     stage_turns(2);
     outside.lose_markers = 0;
-    pass_minutes(2);
+    opening_pass_minutes(2);
     ck_assert_str_eq(stage_task_string("phase"), "running");
-    ck_assert(!is_stopped());
+    ck_assert(!opening_is_stopped());
     ck_metric("propeller_tasks_cut_total{reason=\"KillSwitch\"} 1");
 }
 
@@ -532,11 +460,11 @@ TEST(another_grace_moves_the_stop)
     stage_put_task(TASK(ON("alpha")));
     stage_run();
     stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE_THEN("Closed", "02:00", GRACE("1h"))));
-    pass_minutes(5);
+    opening_pass_minutes(5);
     ck_assert_str_eq(stage_task_string("phase"), "running");
     stage_put_proplet("alpha", PROPLET("device-1", OVERRIDE_THEN("Closed", "02:00", GRACE("1m"))));
     stage_run();
-    ck_assert(is_stopped());
+    ck_assert(opening_is_stopped());
     ck_assert_str_eq(stage_task_string("phase"), "pending");
 }
 
@@ -551,13 +479,13 @@ TEST_TIMES(next_leader_stops_at_the_same_time, 2)
     if (!_i)
         stage_put_proplet("alpha",
                           PROPLET("device-1", OVERRIDE_THEN("Closed", "01:00", GRACE("5m"))));
-    pass_minutes(3);
+    opening_pass_minutes(3);
     stage.dead = true;
-    pass_minutes(1);
+    opening_pass_minutes(1);
     ck_assert_str_eq(stage_task_string("phase"), "running");
-    ck_assert(!is_stopped());
-    pass_minutes(2);
-    ck_assert(is_stopped());
+    ck_assert(!opening_is_stopped());
+    opening_pass_minutes(2);
+    ck_assert(opening_is_stopped());
     ck_assert_str_eq(stage_task_string("phase"), "pending");
 }
 
@@ -569,14 +497,15 @@ TEST_TIMES(leader_that_was_away_over_a_window_looks_at_the_last_change, 2)
         "alpha", PROPLET("device-1", OVERRIDE_THEN("Open", "00:05", "," SCHEDULE GRACE("1m"))));
     stage_put_task(TASK(""));
     stage_run();
-    pass_minutes(4);
+    opening_pass_minutes(4);
     wait_until(_i ? 22 : 12, 0);
     stage.dead = true;
     stage_run();
-    ck_assert_str_eq(state_of("alpha"), _i ? "Closed OutsideWindow False" : "Open InWindow True");
+    ck_assert_str_eq(opening_state("alpha"),
+                     _i ? "Closed OutsideWindow False" : "Open InWindow True");
     ck_assert_str_eq(time_of("alpha", "since"),
                      _i ? "2026-01-01T00:20:00Z" : "2026-01-01T00:10:00Z");
-    ck_assert_int_eq(is_stopped(), _i);
+    ck_assert_int_eq(opening_is_stopped(), _i);
     ck_assert_str_eq(stage_task_string("phase"), _i ? "pending" : "running");
 }
 
@@ -588,8 +517,8 @@ TEST(proplet_tells_once_how_many_tasks_it_stopped)
     stage_put_proplet("beta", PROPLET("device-2", KILLED));
     stage_run();
     stage_write_events();
-    ck_assert_str_eq(events, " Online KillSwitch TasksCut");
-    ck_assert_str_eq(last_note, "3 Tasks were stopped because it closed");
+    ck_assert_str_eq(opening.events, " Online KillSwitch TasksCut");
+    ck_assert_str_eq(opening.note, "3 Tasks were stopped because it closed");
 }
 
 TEST(stops_are_told_although_the_fields_are_taken_away_meanwhile)
@@ -597,15 +526,15 @@ TEST(stops_are_told_although_the_fields_are_taken_away_meanwhile)
     stage_put(&KIND_TASK, "many-0", TASK(ON("beta")));
     stage_run();
     stage_put_proplet("beta", PROPLET("device-2", KILLED));
-    for (int i = 0; i < 100 && !is_stopped(); i++)
+    for (int i = 0; i < 100 && !opening_is_stopped(); i++)
         stage_turns(1);
-    ck_assert(is_stopped());
+    ck_assert(opening_is_stopped());
     stage_put_proplet("beta", PROPLET("device-2", ""));
     stage_run();
-    pass_minutes(1);
+    opening_pass_minutes(1);
     stage_write_events();
-    ck_assert_ptr_nonnull(strstr(events, "TasksCut"));
-    ck_assert_str_eq(last_note, "1 Task was stopped because it closed");
+    ck_assert_ptr_nonnull(strstr(opening.events, "TasksCut"));
+    ck_assert_str_eq(opening.note, "1 Task was stopped because it closed");
     ck_assert(availabilities_is_empty(stage.proplet.availabilities));
 }
 
@@ -623,7 +552,7 @@ TEST(stop_of_a_proplet_that_went_meanwhile_leaves_no_entry)
     stage_put_task(TASK(ON("alpha") ",\"propletLostPolicy\":\"Wait\""));
     stage_run();
     outside.absent = stage.silent = "device-1";
-    pass_minutes(2);
+    opening_pass_minutes(2);
     stops = 0;
     outside.at_publish = replace_at_second_stop;
     stage_put_proplet("alpha", PROPLET("device-1", KILLED));
@@ -664,9 +593,9 @@ TEST(annotation_closes_until_people_take_it_away)
     for (size_t i = 0; i < ARRAY_LEN(VALUES); i++) {
         stage_annotate(&KIND_PROPLET, "alpha", ANNOTATION_RECLAIM, VALUES[i]);
         stage_run();
-        ck_assert_str_eq(state_of("alpha"), i ? "" : "Closed Reclaimed False");
-        pass_minutes(1);
-        ck_assert_str_eq(state_of("alpha"), i ? "" : "Closed Reclaimed False");
+        ck_assert_str_eq(opening_state("alpha"), i ? "" : "Closed Reclaimed False");
+        opening_pass_minutes(1);
+        ck_assert_str_eq(opening_state("alpha"), i ? "" : "Closed Reclaimed False");
     }
 }
 
@@ -674,10 +603,10 @@ TEST(fields_that_are_taken_away_leave_nothing)
 {
     stage_put_proplet("alpha", PROPLET("device-1", KILLED));
     stage_run();
-    ck_assert_str_eq(state_of("alpha"), "Closed KillSwitch False");
+    ck_assert_str_eq(opening_state("alpha"), "Closed KillSwitch False");
     stage_put_proplet("alpha", PROPLET("device-1", ""));
     stage_run();
-    ck_assert_str_eq(state_of("alpha"), "");
+    ck_assert_str_eq(opening_state("alpha"), "");
     stage_put_task(TASK(ON("alpha")));
     stage_run();
     ck_assert_str_eq(stage_task_string("phase"), "running");
@@ -704,11 +633,12 @@ TEST(schedule_that_cannot_be_read_starts_nothing_and_says_which_text)
                                           "\"monday\"],\"hoursOfDay\":[\"9\"]}}"));
     stage_put_task(TASK(ON("alpha")));
     stage_run();
-    ck_assert_str_eq(state_of("alpha"), "Unknown InvalidSchedule Unknown");
+    ck_assert_str_eq(opening_state("alpha"), "Unknown InvalidSchedule Unknown");
     ck_assert_str_eq(
-        json_string(json_get(condition_get(json_get(status_of("alpha"), "conditions"), "Available"),
-                             "message"),
-                    ""),
+        json_string(
+            json_get(condition_get(json_get(opening_status("alpha"), "conditions"), "Available"),
+                     "message"),
+            ""),
         "spec.availability.schedule.daysOfWeek[0]: 'monday': day 'monday' must be mon, tue, wed, "
         "thu, fri, sat or sun");
     expect_waiting("PropletUnavailable", "Proplet 'alpha' is closed");
@@ -745,10 +675,10 @@ TEST(close_is_the_time_at_which_it_was_seen_although_its_write_fails)
     outside.fail_at = outside.steps + 1;
     stage_put_proplet("alpha", PROPLET("device-1", KILLED));
     stage_turns(1);
-    ck_assert_str_eq(state_of("alpha"), "");
+    ck_assert_str_eq(opening_state("alpha"), "");
     stage_wait_ms(7000);
     stage_run();
-    ck_assert_str_eq(state_of("alpha"), "Closed KillSwitch False");
+    ck_assert_str_eq(opening_state("alpha"), "Closed KillSwitch False");
     ck_assert_str_eq(time_of("alpha", "since"), "2026-01-01T00:00:05Z");
 }
 
@@ -759,7 +689,8 @@ static unsigned count_open(void)
     unsigned open = 0;
 
     for (int i = 0; i < FLEET; i++)
-        open += str_equal(state_of(arena_printf(stage.arena, "late-%d", i)), "Open Always True");
+        open +=
+            str_equal(opening_state(arena_printf(stage.arena, "late-%d", i)), "Open Always True");
     return open;
 }
 
@@ -792,7 +723,7 @@ TEST(fleet_that_opens_at_one_second_is_written_at_a_bounded_rate)
     ck_assert(count_open() >= 1 && count_open() <= 6);
     stage_put_proplet("alpha", PROPLET("device-1", KILLED));
     stage_turns(2);
-    ck_assert_str_eq(state_of("alpha"), "Closed KillSwitch False");
+    ck_assert_str_eq(opening_state("alpha"), "Closed KillSwitch False");
     for (int i = 0; i < 1000 && count_open() < FLEET; i++)
         stage_turns(10);
     ck_assert_uint_eq(count_open(), FLEET);
@@ -877,9 +808,9 @@ TEST_EACH(what_people_do_has_an_event_and_what_time_does_has_none, EVENTS)
     stage_put_proplet("beta",
                       arena_printf(stage.arena, PROPLET("device-2", "%s"), EVENTS[_i].after));
     stage_run();
-    pass_minutes(12);
+    opening_pass_minutes(12);
     stage_write_events();
-    ck_assert_str_eq(events, arena_printf(stage.arena, " Online%s", EVENTS[_i].events));
+    ck_assert_str_eq(opening.events, arena_printf(stage.arena, " Online%s", EVENTS[_i].events));
 }
 
 TEST(reclaim_has_an_event)
@@ -889,115 +820,5 @@ TEST(reclaim_has_an_event)
     stage_annotate(&KIND_PROPLET, "beta", ANNOTATION_RECLAIM, "");
     stage_run();
     stage_write_events();
-    ck_assert_str_eq(events, " Online Reclaimed Released");
-}
-
-/* ---- reclaim by MQTT ---- */
-
-#define RECLAIM(id) "{\"proplet_id\":\"" id "\",\"reason\":\"a meeting\"}"
-
-static const char *annotation(const char *key)
-{
-    return json_string(
-        json_path(stage_get(&KIND_PROPLET, "beta"), "metadata", "annotations", key, NULL), "");
-}
-
-static size_t reclaims_waiting(void)
-{
-    return mailbox_len(stage.proplet.mailbox);
-}
-
-TEST(device_reclaims_its_proplet_until_people_give_it_back)
-{
-    stage_annotate(&KIND_PROPLET, "beta", OWN_ANNOTATION, "7");
-    stage_put_task(TASK(ON("beta")));
-    stage_run();
-    unsigned patches = stage_requests("PATCH", "/proplets/beta");
-    stage_receive("proplet/reclaim", RECLAIM("device-2"));
-    ck_assert_uint_eq(reclaims_waiting(), 1);
-    stage_run();
-    ck_assert_uint_eq(reclaims_waiting(), 0);
-    ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
-    ck_assert_str_eq(stage_task_string("phase"), "pending");
-    ck_assert(is_stopped());
-    ck_assert_str_eq(annotation(ANNOTATION_RECLAIM), "true");
-    ck_assert_str_eq(annotation(ANNOTATION_RECLAIM_REASON), "a meeting");
-    ck_assert(str_has_prefix(annotation(ANNOTATION_RECLAIM_AT), "2026-01-01T00:0"));
-    ck_assert_str_eq(annotation(OWN_ANNOTATION), "7");
-    ck_assert_uint_gt(stage_requests("PATCH", "/proplets/beta"), patches);
-
-    patches = stage_requests("PATCH", "/proplets/beta");
-    stage_receive("proplet/reclaim", RECLAIM("device-2"));
-    ck_assert_uint_eq(reclaims_waiting(), 1);
-    stage_run();
-    ck_assert_uint_eq(reclaims_waiting(), 0); /* acknowledged, and nothing is written */
-    ck_assert_uint_eq(stage_requests("PATCH", "/proplets/beta"), patches);
-
-    pass_minutes(5);
-    ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
-    stage_annotate(&KIND_PROPLET, "beta", ANNOTATION_RECLAIM, "");
-    stage_run();
-    ck_assert_str_eq(state_of("beta"), "");
-    ck_assert_str_eq(stage_task_string("phase"), "running");
-    stage_write_events();
-    ck_assert_str_eq(events, " Online Reclaimed TasksCut Released");
-    ck_metric("propeller_reclaims_total{source=\"device\"} 1");
-}
-
-/* A GitOps tool applies the manifest again and again. */
-TEST(manifest_that_is_applied_again_gives_nothing_back)
-{
-    stage_receive("proplet/reclaim", RECLAIM("device-2"));
-    stage_run();
-    for (int i = 0; i < 5; i++) {
-        stage_put_proplet("beta", i % 2 ? PROPLET("device-2", "")
-                                        : PROPLET("device-2", ",\"external\":{\"maxTasks\":3}"));
-        pass_minutes(1);
-        ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
-    }
-}
-
-/* Its own state goes on. */
-TEST(reclaim_that_may_not_be_written_waits_and_holds_up_nothing_else)
-{
-    refuses_annotations = true;
-    stage_receive("proplet/reclaim", RECLAIM("device-2"));
-    stage_run();
-    ck_assert_uint_eq(reclaims_waiting(), 1);
-    ck_assert_str_eq(state_of("beta"), "");
-    stage_receive("proplet/alive", "{\"proplet_id\":\"device-2\",\"status\":\"offline\"}");
-    stage_turns(200);
-    ck_assert_str_eq(json_string(json_get(status_of("beta"), "phase"), ""), "Offline");
-    refuses_annotations = false;
-    pass_minutes(1);
-    ck_assert_uint_eq(reclaims_waiting(), 0);
-    ck_assert_str_eq(state_of("beta"), "Closed Reclaimed False");
-}
-
-TEST(reclaim_of_a_proplet_that_is_gone_is_forgotten)
-{
-    stage_receive("proplet/reclaim", RECLAIM("device-2"));
-    stage_delete(&KIND_PROPLET, "beta");
-    stage_run();
-    ck_assert_uint_eq(reclaims_waiting(), 0);
-}
-
-TEST(reason_of_a_reclaim_is_in_its_event)
-{
-    stage_receive("proplet/reclaim", RECLAIM("device-2"));
-    stage_run();
-    stage_write_events();
-    ck_assert_str_eq(last_note, "its owner wants the machine back: a meeting");
-}
-
-TEST(reclaim_takes_away_no_annotation_that_came_meanwhile)
-{
-    annotates_meanwhile = true;
-    stage_receive("proplet/reclaim", RECLAIM("device-2"));
-    stage_run();
-    pass_minutes(1);
-    ck_assert(!annotates_meanwhile);
-    ck_assert_str_eq(annotation(OWN_ANNOTATION), "7");
-    ck_assert_str_eq(annotation(ANNOTATION_RECLAIM), "true");
-    ck_assert_uint_eq(reclaims_waiting(), 0);
+    ck_assert_str_eq(opening.events, " Online Reclaimed Released");
 }
