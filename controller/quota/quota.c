@@ -9,6 +9,7 @@
 #include "common/kube/finalizer.h"
 #include "common/kube/guarded_patch.h"
 #include "controller/cache/indexes.h"
+#include "controller/job/propellerjob.h"
 #include "controller/quota/quota_plan.h"
 
 /* The plan asks for each object once. */
@@ -33,6 +34,8 @@ struct quota_turn {
     struct unlabelled *unlabelled;
     size_t unlabelled_len;
     bool waits; /* other words of Kueue for their slot */
+    const struct quota_turn
+        *earlier; /* of a job of this name that is gone; NULL: nothing is left */
 };
 
 /* --- the cache of Workloads -------------------------------------------------------------------- */
@@ -158,7 +161,7 @@ void quota_map_task(void *self, struct kube_object *old, struct kube_object *cur
     struct object_list list = store_find(store, arena, INDEX_WORKLOAD_UID, uid);
     for (size_t i = 0; i < list.len; i++) {
         if (job_name_of(kube_object_json(arena, list.items[i]), &name))
-            workqueue_add(queue, &name);
+            workqueue_add_after(queue, &name, JOB_SETTLE_MS);
     }
 }
 
@@ -190,8 +193,11 @@ static void observe_tasks(const struct quota_deps *deps, struct reconcile *rc, c
         const cJSON *task = kube_object_json(scratch, list.items[i]);
         int64_t since_us = lost_since_us(task, observed->now_us);
 
-        observed->quiet &= !is_active(task) && !list.items[i]->deleting;
-        if (task_outcome_is_final(task_outcome(task)) || waits_for_others(task))
+        bool is_final = task_outcome_is_final(task_outcome(task));
+        /* Nothing holds an open Task of a job that is gone: it may begin until it is deleted. */
+        observed->quiet &=
+            !is_active(task) && !list.items[i]->deleting && (observed->job || is_final);
+        if (is_final || waits_for_others(task))
             continue;
         observed->all_begun &= has_begun(task) && is_active(task);
         lost_us = since_us < lost_us ? since_us : lost_us;
@@ -260,14 +266,19 @@ static const cJSON *cached_workload(const struct quota_deps *deps, struct reconc
     return json;
 }
 
-/* That of a job of this name which is gone: the oldest that is left. */
-static const cJSON *orphan(const struct quota_deps *deps, struct reconcile *rc)
+/* One of a job of this name which is gone. uid: of the job of this name; NULL: there is none. */
+static const cJSON *orphan(const struct quota_deps *deps, struct reconcile *rc, const char *uid)
 {
     char key[KUBE_KEY_LEN];
     struct object_list list = store_find(informer_store(deps->workloads), rc->arena,
                                          INDEX_WORKLOAD_JOB, kube_name_key(&rc->name, key));
 
-    return list.len ? kube_object_json(rc->arena, list.items[0]) : NULL;
+    for (size_t i = 0; i < list.len; i++) {
+        const cJSON *workload = kube_object_json(rc->arena, list.items[i]);
+        if (!uid || !str_equal(kube_controller_uid(workload), uid))
+            return workload;
+    }
+    return NULL;
 }
 
 /* A cluster-scoped object that may be missing. */
@@ -424,6 +435,22 @@ static bool must_wait(const struct quota_deps *deps, struct reconcile *rc,
     return true;
 }
 
+/* A job may be made again while the Workload of an earlier one waits for its Tasks. */
+static const struct quota_turn *look_at_earlier(const struct quota_deps *deps, struct reconcile *rc,
+                                                const char *uid)
+{
+    struct quota_turn *turn = arena_new(rc->arena, struct quota_turn);
+    struct quota_observed observed = { .is_served = deps->is_served(deps->workloads),
+                                       .workload = orphan(deps, rc, uid) };
+
+    if (!observed.workload)
+        return NULL;
+    observe_tasks(deps, rc, kube_controller_uid(observed.workload), &observed);
+    turn->plan = quota_plan(rc->arena, &observed);
+    turn->workload = observed.workload;
+    return turn;
+}
+
 static int look(void *self, struct reconcile *rc, const struct held_job *job, struct job_hold *ret,
                 struct error *err)
 {
@@ -432,16 +459,14 @@ static int look(void *self, struct reconcile *rc, const struct held_job *job, st
     struct quota_observed observed = { .is_served = deps->is_served(deps->workloads) };
 
     *ret = (struct job_hold){ .next = turn };
-    if (!job->object || job->object->deleting) {
-        observed.workload = orphan(deps, rc);
-        if (observed.workload)
-            observe_tasks(deps, rc, kube_controller_uid(observed.workload), &observed);
-        return decide(deps, rc, &observed, turn, err);
-    }
+    turn->earlier =
+        look_at_earlier(deps, rc, job->object && !job->object->deleting ? job->object->uid : NULL);
+    if (!job->object || job->object->deleting)
+        return 0;
     observed.workload = cached_workload(
         deps, rc, quota_workload_name(rc->arena, job->object->name, job->object->uid));
     if (!observed.workload && !json_path(job->json, "metadata", "labels", LABEL_QUEUE, NULL)) {
-        *ret = (struct job_hold){ .next = NULL };
+        *ret = (struct job_hold){ .next = turn->earlier ? turn : NULL };
         return 0;
     }
     observe_job(deps, rc, job, &observed, turn);
@@ -543,15 +568,11 @@ static int write_workload(const struct quota_deps *deps, struct reconcile *rc,
     }
 }
 
-static int settle(void *self, struct reconcile *rc, const struct held_job *job,
-                  const struct job_hold *hold, struct error *err)
+static int carry_out(const struct quota_deps *deps, struct reconcile *rc,
+                     const struct quota_turn *turn, struct error *err)
 {
-    const struct quota_deps *deps = self;
-    const struct quota_turn *turn = hold->next;
     int r;
 
-    if (job->object && !turn->waits)
-        refresh_budget_release(deps->budget, job->object->uid);
     switch (turn->plan.action) {
     case QUOTA_NOTHING:
         return 0;
@@ -563,6 +584,18 @@ static int settle(void *self, struct reconcile *rc, const struct held_job *job,
         r = write_workload(deps, rc, turn, err);
         return r == -ERROR_NOT_FOUND ? 0 : r;
     }
+}
+
+static int settle(void *self, struct reconcile *rc, const struct held_job *job,
+                  const struct job_hold *hold, struct error *err)
+{
+    const struct quota_deps *deps = self;
+    const struct quota_turn *turn = hold->next;
+
+    if (job->object && !turn->waits)
+        refresh_budget_release(deps->budget, job->object->uid);
+    int r = turn->earlier ? carry_out(deps, rc, turn->earlier, err) : 0;
+    return r < 0 ? r : carry_out(deps, rc, turn, err);
 }
 
 static void stamp(void *self UNUSED, struct arena *arena, const struct job_hold *hold, size_t index,

@@ -517,6 +517,48 @@ TEST(held_job_at_rest_sends_nothing)
     ck_assert_uint_eq(jobs.steps, steps);
 }
 
+static void begin_job(const char *tasks, const char *more)
+{
+    put_job(tasks, more);
+    job_stage_run();
+    admit();
+    job_stage_run();
+    ck_assert(job_is_granted());
+}
+
+TEST(workload_of_an_earlier_job_of_the_name_goes_with_its_tasks)
+{
+    begin_job("a b", "");
+    put_phase("job-a", "running");
+    job_stage_run();
+    const char *earlier = workload_name();
+    job_stage_delete(&KIND_PROPELLERJOB, "job");
+    job_stage_run();
+    put_job("a b", "");
+    job_stage_run();
+    ck_assert_str_ne(earlier, workload_name());
+    ck_assert_ptr_nonnull(job_stage_get(&KIND_WORKLOAD, earlier));
+    job_stage_remove_task("job-a");
+    job_stage_remove_task("job-b");
+    job_stage_run();
+    ck_assert_ptr_null(job_stage_get(&KIND_WORKLOAD, earlier));
+    admit();
+    expect("True Admitted; Running 2 0 0 0; True TasksRunning", 2);
+}
+
+TEST(workload_of_a_deleted_job_waits_for_tasks_that_could_still_begin)
+{
+    begin_job("a b", "");
+    const char *name = workload_name();
+    job_stage_delete(&KIND_PROPELLERJOB, "job");
+    job_stage_run();
+    ck_assert_ptr_nonnull(job_stage_get(&KIND_WORKLOAD, name));
+    job_stage_remove_task("job-a");
+    job_stage_end_task("job-b", TASK_COMPLETED);
+    job_stage_run();
+    ck_assert_ptr_null(job_stage_get(&KIND_WORKLOAD, name));
+}
+
 /* The Tasks follow the order of their job. */
 static void obey(void)
 {
