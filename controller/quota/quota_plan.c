@@ -146,9 +146,9 @@ static void set_labelled(const struct quota_observed *observed, cJSON *spec)
     else
         json_remove(spec, "maximumExecutionTimeSeconds");
     if (!class) {
-        json_remove(spec, "priorityClassRef");
-        if (!json_get(spec, "priority"))
+        if (json_get(spec, "priorityClassRef") || !json_get(spec, "priority"))
             json_set_int(spec, "priority", 0);
+        json_remove(spec, "priorityClassRef");
         return;
     }
     if (observed->class_read == QUOTA_FOUND) {
@@ -318,6 +318,8 @@ static void plan_creation(struct quota_planning *planning)
         return;
     }
     say(planning, REASON_QUOTA_PENDING, NOT_MADE);
+    if (!observed->quiet) /* without a Workload no Task wakes the job */
+        planning->plan->requeue_after_ms = QUOTA_LOOK_AGAIN_MS;
     if (is_suspended(observed) || !may_give_back(observed))
         return;
     planning->plan->action = QUOTA_CREATE;
@@ -356,7 +358,9 @@ static void plan_podset_change(struct quota_planning *planning)
         "the Tasks or the queue of the job are not those of its Workload");
     if (!may_give_back(observed))
         return;
-    if (workload_is(observed, "QuotaReserved")) {
+    /* What was reclaimable of other podSets does not fit these. */
+    if (workload_is(observed, "QuotaReserved") ||
+        json_path(observed->workload, "status", "reclaimablePods", NULL)) {
         planning->plan->action = QUOTA_DELETE;
         return;
     }
@@ -529,6 +533,19 @@ static void plan_reclaim(const struct quota_planning *planning, cJSON *status)
         json_set_copy(status, "reclaimablePods", list);
 }
 
+/* All Tasks of the job may run again, and need its whole quota then. */
+static bool may_run_again(const struct quota_observed *observed)
+{
+    const cJSON *limit = json_path(observed->job, "spec", "faultTolerance", "retryLimit", NULL);
+    const cJSON *progress =
+        condition_get(json_path(observed->job, "status", "conditions", NULL), "Progressing");
+
+    if (reason_of(json_get_string(progress, "reason")) == REASON_RESETTING)
+        return true;
+    return json_int(json_path(observed->job, "status", "resettingCount", NULL), 0) <
+           json_int(limit, 0);
+}
+
 static void plan_running(const struct quota_planning *planning)
 {
     const struct quota_observed *observed = planning->observed;
@@ -546,7 +563,7 @@ static void plan_running(const struct quota_planning *planning)
     if (observed->lost_us >= 0 && observed->lost_us < QUOTA_UNREADY_US)
         planning->plan->requeue_after_ms =
             (uint32_t)((QUOTA_UNREADY_US - observed->lost_us) / 1000 + 1);
-    if (observed->counted)
+    if (observed->counted && !may_run_again(observed))
         plan_reclaim(planning, status);
     patch_status(planning, status);
 }

@@ -559,6 +559,91 @@ TEST(workload_of_a_deleted_job_waits_for_tasks_that_could_still_begin)
     ck_assert_ptr_null(job_stage_get(&KIND_WORKLOAD, name));
 }
 
+TEST(job_that_may_run_again_keeps_its_whole_quota)
+{
+    begin_job("a b", ",\"faultTolerance\":{\"retryLimit\":1,\"retryPausePeriod\":\"0s\"}");
+    put_phase("job-a", "running");
+    put_phase("job-b", "running");
+    job_stage_run();
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    job_stage_wait_ms(6000);
+    job_stage_run();
+    job_stage_end_task("job-b", TASK_FAILED);
+    job_stage_wait_ms(6000);
+    job_stage_run();
+    job_stage_let_go();
+    job_stage_wait_ms(6000);
+    expect("True Admitted; Running 2 0 0 0; True TasksRunning", 2);
+    const cJSON *status = json_get(job_stage_get(&KIND_WORKLOAD, workload_name()), "status");
+    ck_assert_ptr_null(json_get(status, "reclaimablePods"));
+    job_stage_end_task("job-a", TASK_COMPLETED); /* no other run is left */
+    job_stage_wait_ms(6000);
+    job_stage_run();
+    status = json_get(job_stage_get(&KIND_WORKLOAD, workload_name()), "status");
+    ck_assert_uint_eq(json_len(json_get(status, "reclaimablePods")), 1);
+}
+
+TEST(other_podsets_get_a_workload_without_what_was_reclaimable)
+{
+    begin_job("a b", "");
+    put_phase("job-b", "running");
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    job_stage_wait_ms(6000);
+    job_stage_run();
+    put_job("a b", ",\"suspend\":true");
+    job_stage_run();
+    put_phase("job-b", "interrupted");
+    evict();
+    job_stage_run();
+    put_job("a b", ",\"parallelism\":1");
+    job_stage_run();
+    const cJSON *workload = job_stage_get(&KIND_WORKLOAD, workload_name());
+    ck_assert_ptr_nonnull(workload);
+    ck_assert_ptr_null(json_path(workload, "status", "reclaimablePods", NULL));
+}
+
+TEST(job_whose_task_was_scheduled_before_the_queue_gets_its_workload)
+{
+    cJSON *status = json_object(jobs.arena);
+
+    jobs.watcher = NULL;
+    put_job_in(NULL, "a", "");
+    job_stage_run();
+    json_set_string(status, "phase", "scheduled");
+    json_set_string(status, "assignedProplet", "p");
+    staged_put(jobs.api, &KIND_TASK, "job-a", NULL, status);
+    put_job("a", "");
+    job_stage_run();
+    ck_assert_ptr_null(job_stage_get(&KIND_WORKLOAD, workload_name()));
+    put_phase("job-a", "scheduled");
+    job_stage_wait_ms(QUOTA_LOOK_AGAIN_MS);
+    job_stage_run();
+    ck_assert_ptr_nonnull(job_stage_get(&KIND_WORKLOAD, workload_name()));
+}
+
+static int64_t priority_with(const char *class)
+{
+    put_job("a", "");
+    cJSON *job =
+        arena_own(jobs.arena, json_copy(job_stage_get(&KIND_PROPELLERJOB, "job")), json_free);
+    const cJSON *labels = json_path(job, "metadata", "labels", NULL);
+
+    if (class)
+        json_set_string((cJSON *)(uintptr_t)labels, LABEL_PRIORITY_CLASS, class);
+    fake_api_put(jobs.api, &KIND_PROPELLERJOB, job);
+    job_stage_run();
+    const cJSON *workload = job_stage_get(&KIND_WORKLOAD, workload_name());
+    return json_int(json_path(workload, "spec", "priority", NULL), -1);
+}
+
+TEST(job_that_loses_its_class_has_the_priority_of_none)
+{
+    fake_api_put(jobs.api, &KIND_WORKLOADPRIORITYCLASS,
+                 parsed(jobs.arena, "{\"metadata\":{\"name\":\"urgent\"},\"value\":1000}"));
+    ck_assert_int_eq(priority_with("urgent"), 1000);
+    ck_assert_int_eq(priority_with(NULL), 0);
+}
+
 /* The Tasks follow the order of their job. */
 static void obey(void)
 {
