@@ -450,14 +450,19 @@ static const char *trouble_message(const struct planning *planning)
     return observed->blocked;
 }
 
-/* A refusal is said until there is nothing left to write. stored: of the condition that says it. */
+/* A refusal is said until there is nothing left to write, and its words may differ each time.
+ * stored: of the condition that says it. */
 static const char *refusal(const struct planning *planning, const cJSON *stored)
 {
-    const struct job_hold *hold = planning->observed->hold;
+    const struct job_observed *observed = planning->observed;
+    const struct job_hold *hold = observed->hold;
+    bool said = reason_of(json_string(json_get(stored, "reason"), "")) == REASON_WORKLOAD_REFUSED;
 
-    if (!hold || hold->refused || !hold->writes ||
-        reason_of(json_string(json_get(stored, "reason"), "")) != REASON_WORKLOAD_REFUSED)
+    if (!hold || !said || (!hold->refused && !hold->writes))
         return hold ? hold->refused : NULL;
+    if (hold->refused &&
+        age_us(observed, observed->job.status.updated_at_us) >= JOB_TROUBLE_INTERVAL_US)
+        return hold->refused;
     return json_string(json_get(stored, "message"), "");
 }
 

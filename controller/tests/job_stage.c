@@ -34,9 +34,11 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
         jobs.events += strstr(request->body, jobs.event) != NULL;
     if (jobs.kueue_refuses && !str_equal(request->method, "GET") &&
         strstr(request->path, "/workloads")) {
-        static const char BODY[] = "{\"kind\":\"Status\",\"message\":\"Kueue says no\"}";
+        static unsigned number;
+        const char *body = arena_printf(
+            arena, "{\"kind\":\"Status\",\"message\":\"Kueue says no, request %u\"}", ++number);
 
-        *ret = (struct http_response){ .status = 422, .body = BODY, .body_len = sizeof(BODY) - 1 };
+        *ret = (struct http_response){ .status = 422, .body = body, .body_len = strlen(body) };
         return 0;
     }
     if (++jobs.steps != jobs.fail_at)

@@ -644,6 +644,15 @@ TEST(job_that_loses_its_class_has_the_priority_of_none)
     ck_assert_int_eq(priority_with(NULL), 0);
 }
 
+TEST(refusal_in_other_words_each_time_is_not_said_each_time)
+{
+    jobs.kueue_refuses = true;
+    put_job("a", "");
+    for (int i = 0; i < 100 && workqueue_len(jobs.queue); i++)
+        job_stage_turn();
+    ck_assert_uint_le(job_stage_requests("PATCH", "/propellerjobs/"), 4);
+}
+
 /* The Tasks follow the order of their job. */
 static void obey(void)
 {
