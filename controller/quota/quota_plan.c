@@ -12,6 +12,7 @@
 #include "common/kube/owner.h"
 
 #define NAME_HASH_LEN 5
+#define APPWRAPPER_GROUP "workload.codeflare.dev"
 
 /* Words of Kueue in conditions of a Workload. Some of them are reasons of a job, too. */
 #define WORKLOAD_ADMITTED "Admitted"
@@ -68,7 +69,8 @@ static bool is_queued(const struct quota_observed *observed)
     const cJSON *owner = kube_controller_reference(observed->job);
 
     return !str_is_empty(label_of(observed->job, LABEL_QUEUE)) &&
-           !str_equal(json_get_string(owner, "kind"), "AppWrapper");
+           !(str_equal(json_get_string(owner, "kind"), "AppWrapper") &&
+             str_has_prefix(json_get_string(owner, "apiVersion"), APPWRAPPER_GROUP "/"));
 }
 
 static bool has_workload(const struct quota_observed *observed)
@@ -200,7 +202,7 @@ static cJSON *part(cJSON *object, const char *name)
 {
     const cJSON *found = json_get(object, name);
 
-    return found ? (cJSON *)(uintptr_t)found : json_set_object(object, name);
+    return cJSON_IsObject(found) ? (cJSON *)(uintptr_t)found : json_set_object(object, name);
 }
 
 static void patch_spec(const struct quota_planning *planning, const cJSON *body)
@@ -214,7 +216,7 @@ static cJSON *status_copy(const struct quota_planning *planning)
 {
     cJSON *status = part(copy_workload(planning), "status");
 
-    if (!json_get(status, "conditions"))
+    if (!cJSON_IsArray(json_get(status, "conditions")))
         json_set_array(status, "conditions");
     return status;
 }

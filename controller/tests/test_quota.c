@@ -653,6 +653,31 @@ TEST(refusal_in_other_words_each_time_is_not_said_each_time)
     ck_assert_uint_le(job_stage_requests("PATCH", "/propellerjobs/"), 4);
 }
 
+TEST(job_of_another_owner_called_appwrapper_waits_for_its_quota)
+{
+    put_job("a", "");
+    cJSON *job =
+        arena_own(jobs.arena, json_copy(job_stage_get(&KIND_PROPELLERJOB, "job")), json_free);
+    json_set_copy((cJSON *)(uintptr_t)json_get(job, "metadata"), "ownerReferences",
+                  parsed(jobs.arena, "[{\"apiVersion\":\"other/v1\",\"kind\":\"AppWrapper\","
+                                     "\"name\":\"x\",\"uid\":\"u\",\"controller\":true}]"));
+    fake_api_put(jobs.api, &KIND_PROPELLERJOB, job);
+    expect("False Pending; Pending 1 0 0 0; False WaitingForQuota", 0);
+}
+
+TEST(workload_with_a_status_of_another_type_grants_nothing)
+{
+    begin_job("a", "");
+    put_phase("job-a", "running");
+    cJSON *workload = workload_copy(workload_name());
+    jobs.watcher = NULL; /* this test takes the quota */
+    json_set_string(workload, "status", "x");
+    fake_api_put(jobs.api, &KIND_WORKLOAD, workload);
+    expect("False Pending; Running 1 0 0 0; False WaitingForQuota", 1);
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    expect("False Finished; Completed 1 1 0 0; False TasksCompleted", 1);
+}
+
 /* The Tasks follow the order of their job. */
 static void obey(void)
 {
