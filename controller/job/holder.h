@@ -9,6 +9,9 @@
 
 struct module_host;
 
+/* Ends of Tasks come in bursts, and each reconcile looks at all Tasks of the job. */
+#define JOB_SETTLE_MS 100
+
 /* The job in its reconcile. All of it is borrowed for the call. */
 struct held_job {
     const struct kube_object *object; /* NULL: the job of rc->name does not exist */

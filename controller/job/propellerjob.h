@@ -39,6 +39,3 @@ extern const char
 
 /* self: the store of the jobs. A job orders its own Tasks, and awaits those that it refers to, too. */
 extern const struct task_owner PROPELLERJOB_OWNER;
-
-/* Ends of Tasks come in bursts, and each turn looks at all Tasks of the job. */
-#define JOB_SETTLE_MS 100

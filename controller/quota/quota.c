@@ -9,7 +9,6 @@
 #include "common/kube/finalizer.h"
 #include "common/kube/guarded_patch.h"
 #include "controller/cache/indexes.h"
-#include "controller/job/propellerjob.h"
 #include "controller/quota/quota_plan.h"
 
 /* The plan asks for each object once. */
