@@ -593,8 +593,13 @@ static int settle(void *self, struct reconcile *rc, const struct held_job *job,
 
     if (job->object && !turn->waits)
         refresh_budget_release(deps->budget, job->object->uid);
-    int r = turn->earlier ? carry_out(deps, rc, turn->earlier, err) : 0;
-    return r < 0 ? r : carry_out(deps, rc, turn, err);
+    struct error other = { 0 };
+    int earlier = turn->earlier ? carry_out(deps, rc, turn->earlier, &other) : 0;
+    int r = carry_out(deps, rc, turn, err);
+    if (r < 0 || earlier >= 0)
+        return r;
+    *err = other;
+    return earlier;
 }
 
 static void stamp(void *self UNUSED, struct arena *arena, const struct job_hold *hold, size_t index,

@@ -33,7 +33,8 @@ static int roundtrip(void *ctx, struct arena *arena, const struct http_request *
     if (jobs.event && str_equal(request->method, "POST") && strstr(request->path, "/events"))
         jobs.events += strstr(request->body, jobs.event) != NULL;
     if (jobs.kueue_refuses && !str_equal(request->method, "GET") &&
-        strstr(request->path, "/workloads")) {
+        strstr(request->path, "/workloads") &&
+        (!jobs.refused || strstr(request->path, jobs.refused))) {
         static unsigned number;
         const char *body = arena_printf(
             arena, "{\"kind\":\"Status\",\"message\":\"Kueue says no, request %u\"}", ++number);

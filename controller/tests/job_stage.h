@@ -28,6 +28,7 @@ struct job_stage {
     unsigned events;
     uint32_t retry_after_ms; /* of the last turn */
     bool kueue_refuses;      /* each write to a Workload */
+    const char *refused;     /* of this name; NULL: to all */
     bool invalid;            /* the step is answered with 422 instead */
     const char *late;        /* the watch does not bring this Task; NULL: it brings all */
     bool dead;               /* no more requests; the next process takes over */

@@ -546,6 +546,23 @@ TEST(workload_of_an_earlier_job_of_the_name_goes_with_its_tasks)
     expect("True Admitted; Running 2 0 0 0; True TasksRunning", 2);
 }
 
+TEST(workload_of_an_earlier_job_that_stays_holds_up_nothing)
+{
+    begin_job("a b", "");
+    jobs.refused = workload_name();
+    jobs.kueue_refuses = true;
+    job_stage_delete(&KIND_PROPELLERJOB, "job");
+    job_stage_remove_task("job-a");
+    job_stage_remove_task("job-b");
+    put_job("a b", "");
+    for (int i = 0; i < 20 && workqueue_len(jobs.queue); i++)
+        job_stage_turn();
+    ck_assert_ptr_nonnull(job_stage_get(&KIND_WORKLOAD, workload_name()));
+    jobs.kueue_refuses = false;
+    job_stage_run();
+    ck_assert_ptr_null(job_stage_get(&KIND_WORKLOAD, jobs.refused));
+}
+
 TEST(workload_of_a_deleted_job_waits_for_tasks_that_could_still_begin)
 {
     begin_job("a b", "");
