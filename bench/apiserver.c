@@ -216,7 +216,7 @@ static void list_at_once(void)
 
 static void patch_in_turn(void)
 {
-    double took_ms[MAX_PATCHES];
+    double took_ms[MAX_PATCHES] = { 0 };
 
     make_task("patched");
     for (int64_t i = 0; i < number; i++) {

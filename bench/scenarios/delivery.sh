@@ -12,7 +12,7 @@ ON=(--module-registries) # and where it listens
 
 MIB=$((1 << 20))
 # One pass of a module of so many bytes in base64, and a tenth more.
-most_published() { printf '%s\n' $(($1 * 4 / 3 * 11 / 10)); }
+most_published() { printf '%s\n' $(($1 * 4 * 11 / 3 / 10)); }
 
 published() { metrics | awk '$1 == "propeller_module_chunk_bytes_sent_total" { print $2 }'; }
 digest_of() { printf 'sha256:%s\n' "$(sha256sum <"$PART/$1.wasm" | cut -d ' ' -f 1)"; }
