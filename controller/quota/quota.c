@@ -1,14 +1,17 @@
 #include "controller/quota/quota.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "common/api/kinds.h"
 #include "common/api/names.h"
+#include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "common/kube/finalizer.h"
 #include "common/kube/guarded_patch.h"
 #include "controller/cache/indexes.h"
+#include "controller/quota/quota_admission.h"
 #include "controller/quota/quota_plan.h"
 
 /* The plan asks for each object once. */
@@ -32,19 +35,13 @@ struct quota_turn {
     const struct job_podsets *podsets;
     struct unlabelled *unlabelled;
     size_t unlabelled_len;
-    bool waits; /* other words of Kueue for their slot */
+    bool waits;           /* other words of Kueue for their slot */
+    struct error failure; /* of a read, that may pass; ERROR_NONE: none */
     const struct quota_turn
         *earlier; /* of a job of this name that is gone; NULL: nothing is left */
 };
 
 /* --- the cache of Workloads -------------------------------------------------------------------- */
-
-void quota_project(cJSON *object)
-{
-    json_remove_path(object, "spec.podSets.template");
-    json_remove_path(object, "status.resourceRequests");
-    json_remove_path(object, "status.schedulingStats");
-}
 
 static const cJSON *owner_of(const cJSON *workload)
 {
@@ -56,11 +53,60 @@ static const cJSON *owner_of(const cJSON *workload)
                : NULL;
 }
 
+static const char *label_of(const cJSON *workload, const char *name)
+{
+    return json_string(json_path(workload, "metadata", "labels", name, NULL), "");
+}
+
+/* A job that is deleted with --cascade=orphan leaves a Workload which nothing controls. *ret is the job by the name of
+ * the Workload; false: the operator did not make it. */
+static bool left_by(const cJSON *workload, struct kube_name *ret)
+{
+    static const char PREFIX[] = "propellerjob-";
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
+    const char *name = json_string(json_path(workload, "metadata", "name", NULL), "");
+    const char *hash = strrchr(name, '-');
+
+    if (kube_controller_reference(workload) || !str_has_prefix(name, PREFIX) ||
+        hash < name + strlen(PREFIX) ||
+        !str_equal(label_of(workload, LABEL_MANAGED_BY), LABEL_MANAGED_BY_VALUE))
+        return false;
+    const char *job = arena_printf(arena, "%.*s", (int)(hash - name) - (int)strlen(PREFIX),
+                                   name + strlen(PREFIX));
+    return str_equal(quota_workload_name(arena, job, label_of(workload, LABEL_JOB_UID)), name) &&
+           kube_name_set(ret, json_string(json_path(workload, "metadata", "namespace", NULL), ""),
+                         job);
+}
+
 static bool job_name_of(const cJSON *workload, struct kube_name *ret)
 {
-    return owner_of(workload) &&
-           kube_name_set(ret, json_string(json_path(workload, "metadata", "namespace", NULL), ""),
-                         json_get_string(owner_of(workload), "name"));
+    return owner_of(workload)
+               ? kube_name_set(ret,
+                               json_string(json_path(workload, "metadata", "namespace", NULL), ""),
+                               json_get_string(owner_of(workload), "name"))
+               : left_by(workload, ret);
+}
+
+/* The uid of the job; NULL: the Workload is of none. */
+static const char *job_uid_of(const cJSON *workload)
+{
+    struct kube_name name;
+
+    if (owner_of(workload))
+        return json_get_string(owner_of(workload), "uid");
+    return left_by(workload, &name) ? label_of(workload, LABEL_JOB_UID) : NULL;
+}
+
+void quota_project(cJSON *object)
+{
+    if (!job_uid_of(object)) {
+        json_remove(object, "spec");
+        json_remove(object, "status");
+        return;
+    }
+    json_remove_path(object, "spec.podSets.template");
+    json_remove_path(object, "status.resourceRequests");
+    json_remove_path(object, "status.schedulingStats");
 }
 
 static void index_job(const cJSON *workload, index_add_fn *add, void *ctx)
@@ -74,14 +120,37 @@ static void index_job(const cJSON *workload, index_add_fn *add, void *ctx)
 
 static void index_uid(const cJSON *workload, index_add_fn *add, void *ctx)
 {
-    if (owner_of(workload))
-        add(ctx, json_get_string(owner_of(workload), "uid"));
+    const char *uid = job_uid_of(workload);
+
+    if (uid)
+        add(ctx, uid);
+}
+
+/* The uid of the job of a Task; NULL: it has none. */
+static const char *task_job_uid(const cJSON *task)
+{
+    return kube_controller_reference(task)
+               ? kube_controller_uid(task)
+               : json_string(json_path(task, "spec", "jobId", NULL), NULL);
+}
+
+static void index_left(const cJSON *task, index_add_fn *add, void *ctx)
+{
+    const char *uid = task_job_uid(task);
+
+    if (uid && !kube_controller_reference(task))
+        add(ctx, uid);
 }
 
 void quota_indexes_add(struct store *store)
 {
     store_add_index(store, INDEX_WORKLOAD_JOB, index_job);
     store_add_index(store, INDEX_WORKLOAD_UID, index_uid);
+}
+
+void quota_task_indexes_add(struct store *store)
+{
+    store_add_index(store, INDEX_TASK_LEFT, index_left);
 }
 
 void quota_map_workload(void *self UNUSED, struct kube_object *old, struct kube_object *current,
@@ -94,13 +163,22 @@ void quota_map_workload(void *self UNUSED, struct kube_object *old, struct kube_
         workqueue_add(queue, &name);
 }
 
+/* The key of the slot in which a job looks for its class again. */
+static const char *class_slot(struct arena *arena, const char *uid)
+{
+    return arena_printf(arena, "class/%s", uid);
+}
+
 void quota_map_job(void *self, struct kube_object *old, struct kube_object *current,
                    struct workqueue *queue UNUSED)
 {
     const struct quota_deps *deps = self;
+    CLEANUP(arena_destroyp) struct arena *arena = arena_create();
 
-    if (!current)
-        refresh_budget_release(deps->budget, old->uid);
+    if (current)
+        return;
+    refresh_budget_release(deps->budget, old->uid);
+    refresh_budget_release(deps->budget, class_slot(arena, old->uid));
 }
 
 /* --- Tasks ------------------------------------------------------------------------------------- */
@@ -150,7 +228,7 @@ void quota_map_task(void *self, struct kube_object *old, struct kube_object *cur
 {
     const struct quota_deps *deps = self;
     CLEANUP(arena_destroyp) struct arena *arena = arena_create();
-    const char *uid = kube_controller_uid(kube_object_json(arena, current ? current : old));
+    const char *uid = task_job_uid(kube_object_json(arena, current ? current : old));
     struct store *store = informer_store(deps->workloads);
     struct kube_name name;
 
@@ -177,16 +255,11 @@ static int64_t lost_since_us(const cJSON *task, int64_t now_us)
     return now_us;
 }
 
-static void observe_tasks(const struct quota_deps *deps, struct reconcile *rc, const char *uid,
-                          struct quota_observed *observed)
+/* Returns since when the first Task that had begun is without a device. */
+static int64_t observe_list(struct object_list list, struct quota_observed *observed)
 {
-    struct object_list list = store_find(informer_store(deps->tasks), rc->arena, INDEX_OWNER, uid);
     int64_t lost_us = INT64_MAX;
-    struct timeline_view time;
 
-    observed->now_us = timeline_now_us(deps->timeline, &time);
-    observed->quiet = true;
-    observed->all_begun = list.len > 0;
     for (size_t i = 0; i < list.len; i++) {
         CLEANUP(arena_destroyp) struct arena *scratch = arena_create(); /* a job has many Tasks */
         const cJSON *task = kube_object_json(scratch, list.items[i]);
@@ -201,8 +274,24 @@ static void observe_tasks(const struct quota_deps *deps, struct reconcile *rc, c
         observed->all_begun &= has_begun(task) && is_active(task);
         lost_us = since_us < lost_us ? since_us : lost_us;
     }
+    return lost_us;
+}
+
+static void observe_tasks(const struct quota_deps *deps, struct reconcile *rc, const char *uid,
+                          struct quota_observed *observed)
+{
+    struct store *tasks = informer_store(deps->tasks);
+    struct object_list list = store_find(tasks, rc->arena, INDEX_OWNER, uid);
+    struct timeline_view time;
+
+    observed->now_us = timeline_now_us(deps->timeline, &time);
+    observed->quiet = true;
+    observed->all_begun = list.len > 0;
+    int64_t lost_us = observe_list(list, observed);
     observed->lost_us =
         lost_us == INT64_MAX ? -1 : timeline_age_us(&time, observed->now_us, lost_us);
+    if (!observed->job)
+        observe_list(store_find(tasks, rc->arena, INDEX_TASK_LEFT, uid), observed);
 }
 
 /* Notes a Task of the job in the cache that is not of the podSet which counts it. */
@@ -274,7 +363,7 @@ static const cJSON *orphan(const struct quota_deps *deps, struct reconcile *rc, 
 
     for (size_t i = 0; i < list.len; i++) {
         const cJSON *workload = kube_object_json(rc->arena, list.items[i]);
-        if (!uid || !str_equal(kube_controller_uid(workload), uid))
+        if (!uid || !str_equal(job_uid_of(workload), uid))
             return workload;
     }
     return NULL;
@@ -297,13 +386,38 @@ static int read_named(struct reconcile *rc, const struct kube_kind *kind, const 
     return 0;
 }
 
-static int read_class(struct reconcile *rc, struct quota_observed *observed, struct error *err)
+/* The job says that the class is missing, and the time to look for it again has not come. A job without a Workload looks
+ * each time. */
+static bool class_waits(const struct quota_deps *deps, struct reconcile *rc,
+                        const struct quota_observed *observed, const char *class)
+{
+    const struct refresh_limits limits = { .interval_ms = QUOTA_LOOK_AGAIN_MS,
+                                           .qps = deps->refresh->qps };
+    const cJSON *shown =
+        condition_get(json_path(observed->job, "status", "conditions", NULL), "QuotaReserved");
+    const char *slot = class_slot(rc->arena, kube_uid(observed->job));
+    int64_t now_ms = clock_monotonic_ms(rc->clock);
+
+    if (observed->workload &&
+        str_equal(json_get_string(shown, "message"), quota_class_missing(rc->arena, class)) &&
+        refresh_budget_reserve(deps->budget, slot, false, &limits, now_ms) > now_ms)
+        return true;
+    refresh_budget_release(deps->budget, slot);
+    return false;
+}
+
+static int read_class(const struct quota_deps *deps, struct reconcile *rc,
+                      struct quota_observed *observed, struct error *err)
 {
     const cJSON *class = NULL;
-    int r = read_named(
-        rc, &KIND_WORKLOADPRIORITYCLASS,
-        json_string(json_path(observed->job, "metadata", "labels", LABEL_PRIORITY_CLASS, NULL), ""),
-        &observed->class_read, &class, err);
+    const char *name =
+        json_string(json_path(observed->job, "metadata", "labels", LABEL_PRIORITY_CLASS, NULL), "");
+
+    if (class_waits(deps, rc, observed, name)) {
+        observed->class_read = QUOTA_MISSING;
+        return 0;
+    }
+    int r = read_named(rc, &KIND_WORKLOADPRIORITYCLASS, name, &observed->class_read, &class, err);
 
     if (r == 0)
         observed->class_value = json_int(json_get(class, "value"), 0);
@@ -330,8 +444,30 @@ static int read_live(const struct quota_deps *deps, struct reconcile *rc,
     return 0;
 }
 
+/* Each flavor is read once. known: their nodeLabels by name. *ret NULL: it is missing. */
+static int read_flavor(struct reconcile *rc, struct map *known, const char *name, cJSON **ret,
+                       struct error *err)
+{
+    enum quota_read read = QUOTA_NOT_READ;
+    const cJSON *found = NULL;
+
+    *ret = map_get(known, name);
+    if (*ret)
+        return 0;
+    int r = read_named(rc, &KIND_RESOURCEFLAVOR, name, &read, &found, err);
+    if (r < 0 || read == QUOTA_MISSING)
+        return r;
+    *ret = json_object(rc->arena);
+    json_for_each (label, json_path(found, "spec", "nodeLabels", NULL))
+        json_set_copy(*ret, label->string, label);
+    map_set(known, name, *ret);
+    return 0;
+}
+
 static int read_flavors(struct reconcile *rc, struct quota_observed *observed, struct error *err)
 {
+    struct map *known = map_of_arena(rc->arena);
+
     assert(observed->podsets); /* only of a job that is there */
     observed->flavors_read = QUOTA_FOUND;
     for (size_t i = 0; i < observed->podsets->len; i++) {
@@ -341,19 +477,16 @@ static int read_flavors(struct reconcile *rc, struct quota_observed *observed, s
         size_t count = 0;
 
         json_for_each (flavor, json_get(assignment, "flavors")) {
-            enum quota_read read = QUOTA_NOT_READ;
-            const cJSON *found = NULL;
-            int r =
-                read_named(rc, &KIND_RESOURCEFLAVOR, json_string(flavor, ""), &read, &found, err);
+            cJSON *node = NULL;
+            int r = read_flavor(rc, known, json_string(flavor, ""), &node, err);
 
             if (r < 0)
                 return r;
-            if (read == QUOTA_MISSING || count++ == MAX_FLAVORS) {
+            if (!node || count++ == MAX_FLAVORS) {
                 observed->flavors_read = QUOTA_MISSING;
                 observed->flavor_missing = json_string(flavor, "");
                 return 0;
             }
-            const cJSON *node = json_path(found, "spec", "nodeLabels", NULL);
             if (json_len(node))
                 json_add(labels, json_copy(node));
         }
@@ -367,12 +500,25 @@ static int read_needed(const struct quota_deps *deps, struct reconcile *rc, enum
 {
     switch (need) {
     case QUOTA_NEEDS_CLASS:
-        return read_class(rc, observed, err);
+        return read_class(deps, rc, observed, err);
     case QUOTA_NEEDS_LIVE:
         return read_live(deps, rc, observed, err);
     default:
         return read_flavors(rc, observed, err);
     }
+}
+
+/* A read that fails holds the job, and holds up nothing else of it. < 0: the cache is old, or this process does not lead
+ * any more. */
+static int note_failure(struct reconcile *rc, int r, const struct error *err,
+                        struct quota_observed *observed, struct quota_turn *turn)
+{
+    if (r == -ERROR_CONFLICT || r == -ERROR_NOT_FOUND || r == -ERROR_CANCELED)
+        return r;
+    if (error_is_transient(err))
+        turn->failure = *err;
+    observed->unreadable = arena_strdup(rc->arena, err->message);
+    return 0;
 }
 
 static int decide(const struct quota_deps *deps, struct reconcile *rc,
@@ -383,6 +529,8 @@ static int decide(const struct quota_deps *deps, struct reconcile *rc,
         if (reads == MAX_READS)
             return error_set(err, ERROR_CONFLICT, "the Workload changes while it is read");
         int r = read_needed(deps, rc, turn->plan.need, observed, err);
+        if (r < 0)
+            r = note_failure(rc, r, err, observed, turn);
         if (r < 0)
             return r;
         turn->plan = quota_plan(rc->arena, observed);
@@ -444,7 +592,7 @@ static const struct quota_turn *look_at_earlier(const struct quota_deps *deps, s
 
     if (!observed.workload)
         return NULL;
-    observe_tasks(deps, rc, kube_controller_uid(observed.workload), &observed);
+    observe_tasks(deps, rc, job_uid_of(observed.workload), &observed);
     turn->plan = quota_plan(rc->arena, &observed);
     turn->workload = observed.workload;
     return turn;
@@ -457,15 +605,18 @@ static int look(void *self, struct reconcile *rc, const struct held_job *job, st
     struct quota_turn *turn = arena_new(rc->arena, struct quota_turn);
     struct quota_observed observed = { .is_served = deps->is_served(deps->workloads) };
 
-    *ret = (struct job_hold){ .next = turn };
     turn->earlier =
         look_at_earlier(deps, rc, job->object && !job->object->deleting ? job->object->uid : NULL);
+    *ret = (struct job_hold){
+        .next = turn,
+        .requeue_after_ms = turn->earlier ? turn->earlier->plan.requeue_after_ms : 0,
+    };
     if (!job->object || job->object->deleting)
         return 0;
     observed.workload = cached_workload(
         deps, rc, quota_workload_name(rc->arena, job->object->name, job->object->uid));
     if (!observed.workload && !json_path(job->json, "metadata", "labels", LABEL_QUEUE, NULL)) {
-        *ret = (struct job_hold){ .next = turn->earlier ? turn : NULL };
+        ret->next = turn->earlier ? turn : NULL;
         return 0;
     }
     observe_job(deps, rc, job, &observed, turn);
@@ -480,7 +631,9 @@ static int look(void *self, struct reconcile *rc, const struct held_job *job, st
     ret->message = turn->plan.message;
     ret->quota = turn->plan.quota;
     ret->event = turn->plan.event;
-    ret->requeue_after_ms = turn->plan.requeue_after_ms;
+    if (!ret->requeue_after_ms ||
+        (turn->plan.requeue_after_ms && turn->plan.requeue_after_ms < ret->requeue_after_ms))
+        ret->requeue_after_ms = turn->plan.requeue_after_ms;
     return 0;
 }
 
@@ -596,10 +749,14 @@ static int settle(void *self, struct reconcile *rc, const struct held_job *job,
     struct error other = { 0 };
     int earlier = turn->earlier ? carry_out(deps, rc, turn->earlier, &other) : 0;
     int r = carry_out(deps, rc, turn, err);
-    if (r < 0 || earlier >= 0)
-        return r;
-    *err = other;
-    return earlier;
+    if (r >= 0 && earlier < 0) {
+        *err = other;
+        r = earlier;
+    } else if (r >= 0 && turn->failure.code != ERROR_NONE) {
+        *err = turn->failure;
+        r = -(int)turn->failure.code;
+    }
+    return r;
 }
 
 static void stamp(void *self UNUSED, struct arena *arena, const struct job_hold *hold, size_t index,

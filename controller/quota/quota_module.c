@@ -3,6 +3,7 @@
 #include "common/base/str.h"
 #include "common/base/version.h"
 #include "common/runtime/metrics.h"
+#include "controller/cache/indexes.h"
 #include "controller/module/module.h"
 #include "controller/quota/quota.h"
 #include "controller/shared/device_plane.h"
@@ -24,6 +25,8 @@ static const char *const UNREAD[] = { "spec.podSets.template", "status.resourceR
 
 static const struct module_cache CACHES[] = {
     { { .kind = &KIND_WORKLOAD, .project = quota_project, .unread = UNREAD }, quota_indexes_add },
+    { { .kind = &KIND_TASK, .project = project_task, .unread = UNREAD_OF_TASK },
+      quota_task_indexes_add },
     { .add_indexes = NULL },
 };
 

@@ -10,6 +10,7 @@
 #include "common/kube/conditions.h"
 #include "common/kube/finalizer.h"
 #include "common/kube/owner.h"
+#include "controller/quota/quota_admission.h"
 
 #define NAME_HASH_LEN 5
 #define APPWRAPPER_GROUP "workload.codeflare.dev"
@@ -27,6 +28,7 @@
 /* Said before Kueue has words of its own. */
 #define NOT_MADE "the Workload is not made yet"
 #define NOT_SEEN "Kueue has not looked at it yet"
+#define OTHER_ADMISSION "the Tasks of the job stop before it gets another admission"
 
 struct quota_planning {
     struct arena *arena;
@@ -111,19 +113,30 @@ const char *quota_workload_name(struct arena *arena, const char *job, const char
     return arena_printf(arena, "propellerjob-%.*s-%.*s", room, job, NAME_HASH_LEN, hash);
 }
 
-const cJSON *quota_assignment(const cJSON *workload, const char *podset)
-{
-    json_for_each (item, json_path(workload, "status", "admission", "podSetAssignments", NULL)) {
-        if (str_equal(json_get_string(item, "name"), podset))
-            return item;
-    }
-    return NULL;
-}
-
 static void say(struct quota_planning *planning, enum reason reason, const char *message)
 {
     planning->plan->reason = reason;
     planning->plan->message = message;
+}
+
+/* Held, and looked at again after a while. */
+static void say_again(struct quota_planning *planning, enum reason reason, const char *message)
+{
+    say(planning, reason, message);
+    planning->plan->requeue_after_ms = QUOTA_LOOK_AGAIN_MS;
+}
+
+static void ask(struct quota_planning *planning, enum quota_need need)
+{
+    if (planning->observed->unreadable)
+        say_again(planning, REASON_QUOTA_UNAVAILABLE, planning->observed->unreadable);
+    else
+        planning->plan->need = need;
+}
+
+const char *quota_class_missing(struct arena *arena, const char *class)
+{
+    return arena_printf(arena, "there is no WorkloadPriorityClass '%s'", class);
 }
 
 /* "<reason>: <message>" of a condition of the Workload. */
@@ -310,13 +323,12 @@ static void plan_creation(struct quota_planning *planning)
     const char *class = label_of(observed->job, LABEL_PRIORITY_CLASS);
 
     if (class && observed->class_read == QUOTA_NOT_READ) {
-        planning->plan->need = QUOTA_NEEDS_CLASS;
+        ask(planning, QUOTA_NEEDS_CLASS);
         return;
     }
     if (class && observed->class_read == QUOTA_MISSING) {
-        say(planning, REASON_PRIORITY_CLASS_MISSING,
-            arena_printf(planning->arena, "there is no WorkloadPriorityClass '%s'", class));
-        planning->plan->requeue_after_ms = QUOTA_LOOK_AGAIN_MS;
+        say_again(planning, REASON_PRIORITY_CLASS_MISSING,
+                  quota_class_missing(planning->arena, class));
         return;
     }
     say(planning, REASON_QUOTA_PENDING, NOT_MADE);
@@ -360,7 +372,7 @@ static void plan_podset_change(struct quota_planning *planning)
         "the Tasks or the queue of the job are not those of its Workload");
     if (!may_give_back(observed))
         return;
-    /* What was reclaimable of other podSets does not fit these. */
+    /* reclaimablePods counts Tasks of the other podSets. */
     if (workload_is(observed, "QuotaReserved") ||
         json_path(observed->workload, "status", "reclaimablePods", NULL)) {
         planning->plan->action = QUOTA_DELETE;
@@ -392,11 +404,16 @@ static void plan_wait(struct quota_planning *planning)
         json_string(json_path(observed->workload, "spec", "priorityClassRef", "name", NULL), NULL);
     const char *message = json_get_string(workload_condition(observed, "QuotaReserved"), "message");
 
-    say(planning, REASON_QUOTA_PENDING, *message ? message : NOT_SEEN);
-    planning->plan->is_rewording = is_rewording(observed, message);
     if (class && !str_equal(class, stored) && observed->class_read == QUOTA_NOT_READ) {
-        planning->plan->need = QUOTA_NEEDS_CLASS;
+        ask(planning, QUOTA_NEEDS_CLASS);
         return;
+    }
+    if (observed->class_read == QUOTA_MISSING) {
+        say_again(planning, REASON_PRIORITY_CLASS_MISSING,
+                  quota_class_missing(planning->arena, class));
+    } else {
+        say(planning, REASON_QUOTA_PENDING, *message ? message : NOT_SEEN);
+        planning->plan->is_rewording = is_rewording(observed, message);
     }
     cJSON *workload = copy_workload(planning);
     set_labelled(observed, part(workload, "spec"));
@@ -419,95 +436,6 @@ static void plan_checks(struct quota_planning *planning)
 }
 
 /* --- admitted ---------------------------------------------------------------------------------- */
-
-/* Adds the labels of `from` to `to`. false: two values of one label. */
-static bool merge_labels(cJSON *to, const cJSON *from, const char **ret_conflict)
-{
-    json_for_each (label, from) {
-        const char *there = json_string(json_get(to, label->string), NULL);
-
-        if (there && !str_equal(there, json_string(label, ""))) {
-            *ret_conflict = label->string;
-            return false;
-        }
-        json_set_string(to, label->string, json_string(label, ""));
-    }
-    return true;
-}
-
-/* The labels of the flavors and of the admission checks of this podSet. */
-static bool labels_of_podset(const struct quota_planning *planning, size_t index, const char *name,
-                             cJSON *ret, const char **ret_conflict)
-{
-    const struct quota_observed *observed = planning->observed;
-    cJSON *all = json_object(planning->arena);
-
-    if (!merge_labels(all, observed->podsets->labels[index], ret_conflict))
-        return false;
-    json_for_each (labels, observed->flavors[index]) {
-        if (!merge_labels(all, labels, ret_conflict) || !merge_labels(ret, labels, ret_conflict))
-            return false;
-    }
-    json_for_each (check, json_path(observed->workload, "status", "admissionChecks", NULL)) {
-        json_for_each (update, json_get(check, "podSetUpdates")) {
-            const cJSON *labels = json_get(update, "nodeSelector");
-
-            if (!str_equal(json_get_string(update, "name"), name))
-                continue;
-            if (!merge_labels(all, labels, ret_conflict) ||
-                !merge_labels(ret, labels, ret_conflict))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* status.quota; NULL: said why. */
-static const cJSON *quota_of(struct quota_planning *planning)
-{
-    const struct quota_observed *observed = planning->observed;
-    cJSON *quota = json_object(planning->arena);
-
-    json_set_string(quota, "workload",
-                    json_string(json_path(observed->workload, "metadata", "name", NULL), ""));
-    json_set_string(
-        quota, "clusterQueue",
-        json_string(json_path(observed->workload, "status", "admission", "clusterQueue", NULL),
-                    ""));
-    cJSON *list = json_set_array(quota, "podSets");
-    for (size_t i = 0; i < observed->podsets->len; i++) {
-        const char *name = job_podset_name(planning->arena, i);
-        cJSON *podset = json_add_object(list);
-        const char *conflict = NULL;
-
-        json_set_string(podset, "name", name);
-        json_set_int(podset, "count",
-                     json_int(json_get(quota_assignment(observed->workload, name), "count"), 0));
-        cJSON *labels = json_set_object(podset, "matchLabels");
-        if (!labels_of_podset(planning, i, name, labels, &conflict)) {
-            say(planning, REASON_FLAVOR_CONFLICT,
-                arena_printf(planning->arena, "podSet '%s' would need two values of the label '%s'",
-                             name, conflict));
-            return NULL;
-        }
-        if (!json_len(labels))
-            json_remove(podset, "matchLabels");
-    }
-    return quota;
-}
-
-/* The name of a podSet that Kueue has assigned nothing to; NULL: all are assigned. */
-static const char *unassigned(const struct quota_planning *planning)
-{
-    const struct quota_observed *observed = planning->observed;
-
-    for (size_t i = 0; i < observed->podsets->len; i++) {
-        const char *name = job_podset_name(planning->arena, i);
-        if (!quota_assignment(observed->workload, name))
-            return name;
-    }
-    return NULL;
-}
 
 /* Adds what is reclaimable now. */
 static void plan_reclaim(const struct quota_planning *planning, cJSON *status)
@@ -570,45 +498,58 @@ static void plan_running(const struct quota_planning *planning)
     patch_status(planning, status);
 }
 
+/* A quiet job that is not granted yet. Returns status.quota; NULL: said or asked why. */
+static const cJSON *new_quota(struct quota_planning *planning)
+{
+    const struct quota_observed *observed = planning->observed;
+    const char *shortage = quota_shortage(planning->arena, observed);
+    const cJSON *quota = NULL;
+    const char *conflict = NULL;
+
+    if (observed->unlabelled) {
+        say(planning, REASON_QUOTA_PENDING, "its Tasks get the labels of their podSets");
+    } else if (!observed->is_live) {
+        ask(planning, QUOTA_NEEDS_LIVE);
+    } else if (shortage) {
+        say(planning, REASON_PODSETS_CHANGED, shortage);
+        planning->plan->action = QUOTA_DELETE; /* another one is made */
+    } else if (observed->flavors_read == QUOTA_NOT_READ) {
+        ask(planning, QUOTA_NEEDS_FLAVORS);
+    } else if (observed->flavors_read == QUOTA_MISSING) {
+        say_again(planning, REASON_FLAVOR_MISSING,
+                  arena_printf(planning->arena, "there is no ResourceFlavor '%s'",
+                               observed->flavor_missing));
+    } else {
+        quota = quota_of(planning->arena, observed, &conflict);
+        if (!quota)
+            say_again(planning, REASON_FLAVOR_CONFLICT, conflict);
+    }
+    return quota;
+}
+
 static void plan_admitted(struct quota_planning *planning)
 {
     const struct quota_observed *observed = planning->observed;
-    const char *missing = unassigned(planning);
+    const char *missing = quota_unassigned(planning->arena, observed);
+    const cJSON *quota = NULL;
 
-    if (missing) {
+    if (missing)
         say(planning, REASON_QUOTA_PENDING,
             arena_printf(planning->arena, "the Workload has no assignment for podSet '%s'",
                          missing));
+    else if (job_is_granted(observed) && quota_is_same(planning->arena, observed))
+        quota = json_path(observed->job, "status", "quota", NULL);
+    else if (!may_give_back(observed))
+        say(planning, REASON_PODSETS_CHANGED, OTHER_ADMISSION);
+    else
+        quota = new_quota(planning);
+    if (!quota)
         return;
-    }
-    if (job_is_granted(observed)) {
-        planning->plan->quota = json_path(observed->job, "status", "quota", NULL);
-    } else {
-        if (observed->unlabelled) {
-            say(planning, REASON_QUOTA_PENDING, "its Tasks get the labels of their podSets");
-            return;
-        }
-        if (!observed->is_live || observed->flavors_read == QUOTA_NOT_READ) {
-            planning->plan->need = observed->is_live ? QUOTA_NEEDS_FLAVORS : QUOTA_NEEDS_LIVE;
-            return;
-        }
-        if (observed->flavors_read == QUOTA_MISSING) {
-            say(planning, REASON_FLAVOR_MISSING,
-                arena_printf(planning->arena, "there is no ResourceFlavor '%s'",
-                             observed->flavor_missing));
-            planning->plan->requeue_after_ms = QUOTA_LOOK_AGAIN_MS;
-            return;
-        }
-        planning->plan->quota = quota_of(planning);
-        if (!planning->plan->quota)
-            return;
-    }
+    planning->plan->quota = quota;
     planning->plan->granted = true;
     say(planning, REASON_ADMITTED,
-        arena_printf(
-            planning->arena, "admitted by ClusterQueue '%s'",
-            json_string(json_path(observed->workload, "status", "admission", "clusterQueue", NULL),
-                        "")));
+        arena_printf(planning->arena, "admitted by ClusterQueue '%s'",
+                     quota_cluster_queue(observed->workload)));
     plan_running(planning);
 }
 
@@ -681,6 +622,20 @@ static bool is_countable(const struct quota_observed *observed)
     return observed->podsets->len && observed->podsets->len <= JOB_MAX_PODSETS;
 }
 
+/* The podSets of the Workload, by names and counts, are those of the job. */
+static bool has_podsets(const struct quota_observed *observed)
+{
+    const cJSON *stored = json_first(json_path(observed->workload, "spec", "podSets", NULL));
+
+    json_for_each (podset, observed->podsets->list) {
+        if (!str_equal(json_get_string(stored, "name"), json_get_string(podset, "name")) ||
+            json_int(json_get(stored, "count"), -1) != json_int(json_get(podset, "count"), 0))
+            return false;
+        stored = stored->next;
+    }
+    return !stored;
+}
+
 /* Its Workload is for other Tasks, or reserves quota of another queue. */
 static bool is_outdated(const struct quota_observed *observed)
 {
@@ -689,7 +644,8 @@ static bool is_outdated(const struct quota_observed *observed)
     if (!str_equal(
             json_string(json_path(workload, "metadata", "annotations", ANNOTATION_PODSETS, NULL),
                         ""),
-            observed->podsets->hash))
+            observed->podsets->hash) ||
+        !has_podsets(observed))
         return true;
     return workload_is(observed, "QuotaReserved") &&
            !str_equal(json_string(json_path(workload, "spec", "queueName", NULL), ""),
@@ -706,7 +662,7 @@ static void plan_decision(struct quota_planning *planning)
         say(planning, REASON_EVICTED,
             words_of(planning->arena, workload_condition(observed, WORKLOAD_EVICTED)));
         release_if_evicted(planning);
-    } else if (!reserved && !is_active(observed)) {
+    } else if (!is_active(observed) && !(reserved && job_is_granted(observed))) {
         say(planning, REASON_DEACTIVATED, "spec.active of the Workload is false");
     } else if (!reserved) {
         plan_wait(planning);
@@ -724,11 +680,10 @@ static void plan_row(struct quota_planning *planning)
     const cJSON *workload = observed->workload;
 
     if (workload && observed->is_foreign) {
-        say(planning, REASON_WORKLOAD_NAME_TAKEN,
-            arena_printf(planning->arena, "the Workload '%s' does not belong to this job",
-                         json_string(json_path(workload, "metadata", "name", NULL), "")));
+        say_again(planning, REASON_WORKLOAD_NAME_TAKEN,
+                  arena_printf(planning->arena, "the Workload '%s' does not belong to this job",
+                               json_string(json_path(workload, "metadata", "name", NULL), "")));
         planning->plan->event = &JOB_EVENT_WORKLOAD_NAME_TAKEN;
-        planning->plan->requeue_after_ms = QUOTA_LOOK_AGAIN_MS;
     } else if (kube_is_deleting(workload)) {
         plan_deletion(planning);
     } else if (!is_countable(observed)) {
@@ -754,35 +709,51 @@ static void plan_row(struct quota_planning *planning)
 }
 
 /* Nothing is known of the Workload: what runs goes on, and nothing begins. */
-static void plan_unserved(struct quota_planning *planning)
+static void plan_unserved(struct quota_planning *planning, bool is_open)
 {
-    planning->plan->granted = job_is_granted(planning->observed);
-    if (planning->plan->granted) {
-        const cJSON *stored = condition_get(
-            json_path(planning->observed->job, "status", "conditions", NULL), "QuotaReserved");
-        planning->plan->quota = json_path(planning->observed->job, "status", "quota", NULL);
-        say(planning, REASON_ADMITTED, json_get_string(stored, "message"));
-    } else {
-        say(planning, REASON_QUOTA_UNAVAILABLE, "Workloads of kueue.x-k8s.io cannot be watched");
+    const struct quota_observed *observed = planning->observed;
+
+    if (!is_open) { /* what is left to be given back waits */
+        if (has_workload(observed) &&
+            (!observed->job || finalizer_has(observed->workload, FINALIZER_QUOTA)))
+            planning->plan->requeue_after_ms = QUOTA_LOOK_AGAIN_MS;
+        return;
     }
-    planning->plan->requeue_after_ms = QUOTA_LOOK_AGAIN_MS;
+    planning->plan->granted = job_is_granted(observed);
+    if (planning->plan->granted) {
+        planning->plan->quota = json_path(observed->job, "status", "quota", NULL);
+        say_again(planning, REASON_ADMITTED, json_get_string(job_condition(observed), "message"));
+    } else {
+        say_again(planning, REASON_QUOTA_UNAVAILABLE,
+                  "Workloads of kueue.x-k8s.io cannot be watched");
+    }
 }
 
-/* Something is known of the Workload. */
-static void plan_served(struct quota_planning *planning, bool queued)
+static bool has_ended(const struct quota_observed *observed, bool *ret_completed)
 {
-    const cJSON *job = planning->observed->job;
-    const char *phase = json_string(json_path(job, "status", "phase", NULL), "");
-    bool completed = str_equal(phase, JOB_PHASE_NAMES[JOB_COMPLETED]);
+    const char *phase = json_string(json_path(observed->job, "status", "phase", NULL), "");
 
-    if (!job)
+    *ret_completed = str_equal(phase, JOB_PHASE_NAMES[JOB_COMPLETED]);
+    return *ret_completed || str_equal(phase, JOB_PHASE_NAMES[JOB_FAILED]);
+}
+
+static void plan_any(struct quota_planning *planning, bool queued)
+{
+    const struct quota_observed *observed = planning->observed;
+    bool completed;
+    bool ended = has_ended(observed, &completed);
+
+    if (!observed->is_served) {
+        plan_unserved(planning, queued && !ended);
+    } else if (!observed->job) {
         plan_orphan(planning);
-    else if (completed || str_equal(phase, JOB_PHASE_NAMES[JOB_FAILED]))
+    } else if (ended) {
         plan_finished(planning, !completed);
-    else if (!queued)
+    } else if (!queued) {
         plan_unqueued(planning);
-    else
+    } else {
         plan_row(planning);
+    }
 }
 
 /* A job that goes on, whose Workload needs nothing now. */
@@ -800,10 +771,7 @@ struct quota_plan quota_plan(struct arena *arena, const struct quota_observed *o
     bool queued = is_queued(observed);
 
     plan.is_held = observed->job && (queued || (observed->is_served && has_workload(observed)));
-    if (observed->is_served)
-        plan_served(&planning, queued);
-    else if (queued)
-        plan_unserved(&planning);
+    plan_any(&planning, queued);
     if (queued && observed->unlabelled && may_label(&planning))
         plan.action = QUOTA_LABEL_TASKS;
     return plan;

@@ -17,6 +17,8 @@
  *  3. Only fields that are the operator's are written. spec.active becomes true only where our mark is.
  *  4. reclaimablePods never falls while quota is reserved, and comes after the release.
  *  5. A job is granted only after its Tasks have the labels of their podSets, by which flavors find them.
+ *  6. A job is granted only while it is quiet, and only if each podSet has a place for every Task that may be active at once.
+ *     If the admission of a granted job is another one, the job is held first.
  */
 #define LABEL_JOB_UID "kueue.x-k8s.io/job-uid"
 #define ANNOTATION_PODSETS API_GROUP "/podsets"
@@ -46,6 +48,7 @@ struct quota_observed {
     bool all_begun; /* each Task that exists and waits for no other one has begun */
     int64_t
         lost_us; /* for how long the first Task that had begun is without a device; < 0: each has one */
+    const char *unreadable; /* why an object that the plan needs cannot be read; NULL: all can */
     enum quota_read class_read;
     int64_t class_value;
     /* Of each podSet: node labels of its flavors, in the order of the assignment. */
@@ -94,5 +97,5 @@ struct quota_plan quota_plan(struct arena *arena, const struct quota_observed *o
 
 /* Returns the name of the Workload of a job. */
 const char *quota_workload_name(struct arena *arena, const char *job, const char *uid);
-/* Returns the podSetAssignment of the admission with this name; NULL: there is none. */
-const cJSON *quota_assignment(const cJSON *workload, const char *podset);
+/* Returns what a job says that names a class which does not exist. */
+const char *quota_class_missing(struct arena *arena, const char *class);

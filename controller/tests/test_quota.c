@@ -69,7 +69,7 @@ static void tell(cJSON *workload, const char *type, bool is_true, const char *re
                   clock_wall_us(&jobs.clock.clock));
 }
 
-static void admit(void)
+static void admit_in(const char *cluster_queue, int count)
 {
     const char *name = workload_name();
     if (!job_stage_get(&KIND_WORKLOAD, name))
@@ -79,11 +79,23 @@ static void admit(void)
     tell(workload, "Admitted", true, "Admitted");
     if (condition_get(json_path(workload, "status", "conditions", NULL), "Evicted"))
         tell(workload, "Evicted", false, "QuotaReserved");
-    json_set_copy((cJSON *)(uintptr_t)json_get(workload, "status"), "admission",
-                  parsed(jobs.arena,
-                         "{\"clusterQueue\":\"cq\",\"podSetAssignments\":[{\"name\":"
-                         "\"tasks-0\",\"count\":2,\"flavors\":{\"pods\":\"north\"}}]}"));
+    cJSON *admission =
+        json_set_object((cJSON *)(uintptr_t)json_get(workload, "status"), "admission");
+    json_set_string(admission, "clusterQueue", cluster_queue);
+    cJSON *list = json_set_array(admission, "podSetAssignments");
+    json_for_each (podset, json_path(workload, "spec", "podSets", NULL)) {
+        cJSON *assignment = json_add_object(list);
+        json_set_copy(assignment, "name", json_get(podset, "name"));
+        json_set_int(assignment, "count", count);
+        json_set_copy(assignment, "flavors",
+                      parsed(jobs.arena, "{\"pods\":\"north\",\"cpu\":\"north\"}"));
+    }
     fake_api_put(jobs.api, &KIND_WORKLOAD, workload);
+}
+
+static void admit(void)
+{
+    admit_in("cq", 2);
 }
 
 static void evict(void)
@@ -638,16 +650,27 @@ TEST(job_whose_task_was_scheduled_before_the_queue_gets_its_workload)
     ck_assert_ptr_nonnull(job_stage_get(&KIND_WORKLOAD, workload_name()));
 }
 
-static int64_t priority_with(const char *class)
+/* class NULL: none. */
+static void put_job_of_class(const char *class, const char *more)
 {
-    put_job("a", "");
+    put_job("a", more);
     cJSON *job =
         arena_own(jobs.arena, json_copy(job_stage_get(&KIND_PROPELLERJOB, "job")), json_free);
-    const cJSON *labels = json_path(job, "metadata", "labels", NULL);
 
     if (class)
-        json_set_string((cJSON *)(uintptr_t)labels, LABEL_PRIORITY_CLASS, class);
+        json_set_string((cJSON *)(uintptr_t)json_path(job, "metadata", "labels", NULL),
+                        LABEL_PRIORITY_CLASS, class);
     fake_api_put(jobs.api, &KIND_PROPELLERJOB, job);
+}
+
+static void put_class(void)
+{
+    fake_api_put(jobs.api, &KIND_WORKLOADPRIORITYCLASS,
+                 parsed(jobs.arena, "{\"metadata\":{\"name\":\"urgent\"},\"value\":1000}"));
+}
+
+static int64_t priority(void)
+{
     job_stage_run();
     const cJSON *workload = job_stage_get(&KIND_WORKLOAD, workload_name());
     return json_int(json_path(workload, "spec", "priority", NULL), -1);
@@ -655,10 +678,11 @@ static int64_t priority_with(const char *class)
 
 TEST(job_that_loses_its_class_has_the_priority_of_none)
 {
-    fake_api_put(jobs.api, &KIND_WORKLOADPRIORITYCLASS,
-                 parsed(jobs.arena, "{\"metadata\":{\"name\":\"urgent\"},\"value\":1000}"));
-    ck_assert_int_eq(priority_with("urgent"), 1000);
-    ck_assert_int_eq(priority_with(NULL), 0);
+    put_class();
+    put_job_of_class("urgent", "");
+    ck_assert_int_eq(priority(), 1000);
+    put_job_of_class(NULL, "");
+    ck_assert_int_eq(priority(), 0);
 }
 
 TEST(refusal_in_other_words_each_time_is_not_said_each_time)
@@ -693,6 +717,111 @@ TEST(workload_with_a_status_of_another_type_grants_nothing)
     expect("False Pending; Running 1 0 0 0; False WaitingForQuota", 1);
     job_stage_end_task("job-a", TASK_COMPLETED);
     expect("False Finished; Completed 1 1 0 0; False TasksCompleted", 1);
+}
+
+/* As the garbage collector after kubectl delete --cascade=orphan. */
+static void lose_owner(const struct kube_kind *kind, const char *name)
+{
+    cJSON *object = arena_own(jobs.arena, json_copy(job_stage_get(kind, name)), json_free);
+
+    json_remove_path(object, "metadata.ownerReferences");
+    fake_api_put(jobs.api, kind, object);
+}
+
+TEST(workload_of_an_orphaned_job_goes_when_its_tasks_have_ended)
+{
+    begin_job("a b", "");
+    put_phase("job-a", "running");
+    job_stage_run();
+    const char *name = workload_name();
+    lose_owner(&KIND_WORKLOAD, name);
+    lose_owner(&KIND_TASK, "job-a");
+    lose_owner(&KIND_TASK, "job-b");
+    job_stage_delete(&KIND_PROPELLERJOB, "job");
+    job_stage_run();
+    ck_assert(kube_is_deleting(job_stage_get(&KIND_WORKLOAD, name)));
+    job_stage_end_task("job-b", TASK_COMPLETED);
+    job_stage_run();
+    ck_assert_ptr_nonnull(job_stage_get(&KIND_WORKLOAD, name));
+    job_stage_end_task("job-a", TASK_COMPLETED);
+    job_stage_run();
+    ck_assert_ptr_null(job_stage_get(&KIND_WORKLOAD, name));
+}
+
+TEST(admission_for_fewer_tasks_is_given_back)
+{
+    put_job("a b", "");
+    job_stage_run();
+    const char *uid = arena_strdup(jobs.arena, kube_uid(workload_copy(workload_name())));
+    admit_in("cq", 1);
+    expect("False Pending; Pending 2 0 0 0; False WaitingForQuota", 0);
+    ck_assert_str_ne(kube_uid(workload_copy(workload_name())), uid);
+    admit();
+    expect("True Admitted; Running 2 0 0 0; True TasksRunning", 2);
+}
+
+TEST(other_admission_under_a_granted_job_stops_its_tasks_first)
+{
+    begin_job("a", "");
+    put_phase("job-a", "running");
+    job_stage_run();
+    admit_in("other", 2);
+    expect("False PodSetsChanged; Running 1 0 0 0; False WaitingForQuota", 1);
+    ck_assert(is_held());
+    put_phase("job-a", "interrupted");
+    expect("True Admitted; Running 1 0 0 0; True TasksRunning", 1);
+    const cJSON *status = json_get(job_stage_get(&KIND_PROPELLERJOB, "job"), "status");
+    ck_assert_str_eq(json_string(json_path(status, "quota", "clusterQueue", NULL), ""), "other");
+}
+
+TEST(read_that_fails_is_said_and_tried_again)
+{
+    put_class();
+    put_job_of_class("urgent", "");
+    jobs.fault = FAULT_SERVER_ERROR;
+    jobs.fail_at = 1;
+    job_stage_turn();
+    ck_assert_str_eq(told(), "False QuotaUnavailable; Pending 1 0 0 0; False WaitingForQuota");
+    ck_assert_uint_eq(jobs.errors, 1); /* the queue tries it again */
+    expect("False Pending; Pending 1 0 0 0; False WaitingForQuota", 0);
+    admit();
+    expect("True Admitted; Running 1 0 0 0; True TasksRunning", 1);
+}
+
+TEST(read_that_is_refused_for_good_is_said_and_tried_again_later)
+{
+    put_class();
+    put_job_of_class("urgent", ",\"suspend\":true");
+    jobs.invalid = true;
+    jobs.fail_at = 1;
+    job_stage_turn();
+    ck_assert_str_eq(told(), "False QuotaUnavailable; Pending 1 0 0 0; False Suspended");
+    ck_assert_uint_eq(jobs.errors, 0); /* the hold says when */
+    expect("False Pending; Pending 1 0 0 0; False Suspended", 0);
+}
+
+TEST(class_that_is_missing_is_looked_for_again_after_a_while)
+{
+    put_job("a", "");
+    job_stage_run();
+    put_job_of_class("urgent", "");
+    expect("False PriorityClassMissing; Pending 1 0 0 0; False WaitingForQuota", 0);
+    unsigned reads = job_stage_requests("GET", "/workloadpriorityclasses/");
+    for (int i = 0; i < 10; i++) {
+        put_job_of_class("urgent",
+                         arena_printf(jobs.arena, ",\"ttlSecondsAfterFinished\":%d", 1000 + i));
+        job_stage_run();
+    }
+    ck_assert_uint_eq(job_stage_requests("GET", "/workloadpriorityclasses/"), reads);
+    put_class();
+    job_stage_wait_ms(QUOTA_LOOK_AGAIN_MS + 1000);
+    ck_assert_int_eq(priority(), 1000);
+}
+
+TEST(flavor_of_two_resources_is_read_once)
+{
+    begin_job("a", "");
+    ck_assert_uint_eq(job_stage_requests("GET", "/resourceflavors/"), 1);
 }
 
 /* The Tasks follow the order of their job. */

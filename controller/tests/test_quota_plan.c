@@ -8,6 +8,7 @@
 #include "common/tests/arena_fixture.h"
 #include "common/tests/parsed.h"
 #include "common/tests/suite.h"
+#include "controller/quota/quota.h"
 
 #define NOW_US INT64_C(1795255200000000)
 
@@ -26,12 +27,15 @@ enum seen {
     CLASS = 128,    /* the label names a class, which exists */
     NO_CLASS = 256, /* which does not */
     OTHER_PODSETS = 512,
-    FLAVOR_OF_BOTH = 1024, /* the flavors want two values */
-    DONE = 2048,           /* the job has completed */
-    GONE = 4096,           /* there is no job */
-    UNQUEUED = 8192,       /* it names no queue any more */
-    UNLABELLED = 16384,    /* a Task lacks the label of its podSet */
-    UNCOUNTED = 32768,     /* more podSets than a queue takes */
+    FLAVOR_OF_BOTH = 1024,   /* the flavors want two values */
+    DONE = 2048,             /* the job has completed */
+    GONE = 4096,             /* there is no job */
+    UNQUEUED = 8192,         /* it names no queue any more */
+    UNLABELLED = 16384,      /* a Task lacks the label of its podSet */
+    UNCOUNTED = 32768,       /* more podSets than a queue takes */
+    OTHER_ADMISSION = 65536, /* the job shows another one */
+    UNREADABLE = 131072,     /* what has to be read */
+    ONE_LEFT = 262144,       /* of its two Tasks */
 };
 
 #define CONDITION(type, status, reason)                                                            \
@@ -41,16 +45,26 @@ enum seen {
 #define RESERVED CONDITION("QuotaReserved", "True", "QuotaReserved")
 #define ADMITTED RESERVED "," CONDITION("Admitted", "True", "Admitted")
 #define EVICTED ADMITTED "," CONDITION("Evicted", "True", "Preempted")
-#define ADMISSION                                                                                  \
-    ",\"admission\":{\"clusterQueue\":\"cq\",\"podSetAssignments\":[{\"name\":\"tasks-0\","        \
-    "\"count\":2,\"flavors\":{\"pods\":\"north\"}}]}"
+#define ASSIGNED(count)                                                                            \
+    ",\"admission\":{\"clusterQueue\":\"cq\",\"podSetAssignments\":[{\"name\":\"tasks-0\"," count  \
+    "\"flavors\":{\"pods\":\"north\"}}]}"
+#define ADMISSION ASSIGNED("\"count\":2,")
 #define STATUS(conditions) "\"status\":{\"conditions\":[" conditions "]}"
 #define ADMITTED_STATUS(conditions) "\"status\":{\"conditions\":[" conditions "]" ADMISSION "}"
-#define SPEC "\"spec\":{\"queueName\":\"q\",\"active\":true,\"priority\":0}"
-#define INACTIVE "\"spec\":{\"queueName\":\"q\",\"active\":false,\"priority\":0}"
-#define OTHER_QUEUE "\"spec\":{\"queueName\":\"other\",\"active\":true,\"priority\":0}"
+#define PODSETS(count) "\"podSets\":[{\"name\":\"tasks-0\",\"count\":" #count "}]"
+#define SPEC "\"spec\":{\"queueName\":\"q\",\"active\":true,\"priority\":0," PODSETS(2) "}"
+#define INACTIVE "\"spec\":{\"queueName\":\"q\",\"active\":false,\"priority\":0," PODSETS(2) "}"
+#define OTHER_QUEUE                                                                                \
+    "\"spec\":{\"queueName\":\"other\",\"active\":true,\"priority\":0," PODSETS(2) "}"
+#define SPEC_OF(podsets) "\"spec\":{\"queueName\":\"q\",\"active\":true,\"priority\":0," podsets "}"
+#define ASSIGNED_STATUS(count) "\"status\":{\"conditions\":[" ADMITTED "]" ASSIGNED(count) "}"
 #define DELETING "deleting "
 #define MARKED "marked "
+
+/* status.quota of the admission. */
+#define QUOTA                                                                                      \
+    "{\"workload\":\"w\",\"clusterQueue\":\"cq\",\"podSets\":[{\"name\":\"tasks-0\",\"count\":2}]" \
+    "}"
 
 static const char *const ACTIONS[] = {
     [QUOTA_NOTHING] = "-",        [QUOTA_CREATE] = "create",
@@ -133,11 +147,52 @@ static const struct {
     { NULL, UNCOUNTED, "PodSetsChanged: -" },
     { SPEC "," ADMITTED_STATUS(ADMITTED), UNCOUNTED | GRANTED, "PodSetsChanged: -" },
     { SPEC "," ADMITTED_STATUS(ADMITTED), UNCOUNTED, "PodSetsChanged: delete" },
+    /* an admission for fewer Tasks than may be active, and for as many */
+    { SPEC "," ASSIGNED_STATUS("\"count\":1,"), LIVE, "PodSetsChanged: delete" },
+    { SPEC "," ASSIGNED_STATUS("\"count\":1,"), LIVE | UNLABELLED, "Pending: label" },
+    { SPEC "," ASSIGNED_STATUS("\"count\":1,"), LIVE | ONE_LEFT, "Admitted granted: status" },
+    { SPEC "," ASSIGNED_STATUS("\"count\":3,"), LIVE, "Admitted granted: status" },
+    { SPEC "," ASSIGNED_STATUS(""), LIVE, "Admitted granted: status" },
+    /* podSets that are not those of the job, under the hash of these */
+    { SPEC_OF(PODSETS(0)) "," ADMITTED_STATUS(ADMITTED), LIVE, "PodSetsChanged: delete" },
+    { SPEC_OF(PODSETS(0)) "," ADMITTED_STATUS(ADMITTED), GRANTED, "PodSetsChanged: -" },
+    { SPEC_OF(PODSETS(0)) "," STATUS(PENDING), 0, "PodSetsChanged: spec" },
+    { SPEC_OF("\"podSets\":[]") "," STATUS(PENDING), 0, "PodSetsChanged: spec" },
+    { SPEC_OF("\"podSets\":[{\"name\":\"main\",\"count\":2}]") "," STATUS(PENDING), 0,
+      "PodSetsChanged: spec" },
+    { SPEC_OF("\"podSets\":[{\"name\":\"tasks-0\",\"count\":2},{\"name\":\"x\",\"count\":1}]") "," STATUS(
+          PENDING),
+      0, "PodSetsChanged: spec" },
+    /* another admission than the job shows */
+    { SPEC "," ADMITTED_STATUS(ADMITTED), GRANTED | OTHER_ADMISSION, "PodSetsChanged: -" },
+    { SPEC "," ASSIGNED_STATUS("\"count\":3,"), GRANTED, "PodSetsChanged: -" },
+    { SPEC "," ADMITTED_STATUS(ADMITTED), LIVE | BUSY, "PodSetsChanged: -" },
+    /* Kueue is about to evict */
+    { INACTIVE "," ADMITTED_STATUS(ADMITTED), LIVE, "Deactivated: -" },
+    { INACTIVE "," ADMITTED_STATUS(RESERVED), 0, "Deactivated: -" },
+    { INACTIVE "," ADMITTED_STATUS(ADMITTED), GRANTED, "Admitted granted: status" },
+    { INACTIVE "," ADMITTED_STATUS(EVICTED), 0, "Evicted: status" },
+    /* reads */
+    { NULL, CLASS | UNREADABLE, "QuotaUnavailable: -" },
+    { SPEC "," STATUS(PENDING), CLASS | UNREADABLE, "QuotaUnavailable: -" },
+    { SPEC "," STATUS(PENDING), UNREADABLE, "Pending: -" },
+    { SPEC "," STATUS(PENDING), NO_CLASS, "PriorityClassMissing: -" },
+    { SPEC "," ADMITTED_STATUS(ADMITTED), UNREADABLE, "QuotaUnavailable: -" },
+    { SPEC "," ADMITTED_STATUS(ADMITTED), GRANTED | UNREADABLE, "Admitted granted: status" },
 };
 
 static cJSON *member(const cJSON *object, const char *name)
 {
     return (cJSON *)(uintptr_t)json_get(object, name);
+}
+
+static enum quota_read class_read(unsigned seen)
+{
+    if (seen & UNREADABLE)
+        return QUOTA_NOT_READ;
+    if (seen & NO_CLASS)
+        return QUOTA_MISSING;
+    return seen & CLASS ? QUOTA_FOUND : QUOTA_NOT_READ;
 }
 
 static void see_job(unsigned seen)
@@ -149,11 +204,11 @@ static void see_job(unsigned seen)
         arena,
         "{\"metadata\":{\"name\":\"job\",\"namespace\":\"default\",\"uid\":\"u\",\"labels\":{"
         "%s%s}},\"spec\":{\"suspend\":%s,\"tasks\":[{\"name\":\"a\"},"
-        "{\"name\":\"b\"}]},\"status\":{\"phase\":\"%s\",\"quota\":{\"workload\":\"w\"},"
+        "{\"name\":\"b\"}]},\"status\":{\"phase\":\"%s\",\"quota\":%s,"
         "\"conditions\":[{\"type\":\"QuotaReserved\",\"status\":\"%s\"},{\"type\":\"Complete\","
         "\"status\":\"True\",\"message\":\"done\"}]}}",
         queue, class, seen & SUSPENDED ? "true" : "false", seen & DONE ? "Completed" : "Running",
-        reserved);
+        seen & OTHER_ADMISSION ? "{\"workload\":\"w\"}" : QUOTA, reserved);
     const cJSON *job = parsed(arena, text);
 
     podsets = job_podsets_of(arena, json_get(job, "spec"));
@@ -167,13 +222,12 @@ static void see_job(unsigned seen)
         .is_live = (seen & LIVE) != 0,
         .unlabelled = (seen & UNLABELLED) != 0,
         .quiet = !(seen & BUSY),
-        .unfinished = { 2 },
+        .unreadable = seen & UNREADABLE ? "no right" : NULL,
+        .unfinished = { seen & ONE_LEFT ? 1 : 2 },
         .counted = true,
         .lost_us = -1,
         .all_begun = true,
-        .class_read = seen & CLASS      ? QUOTA_FOUND
-                      : seen & NO_CLASS ? QUOTA_MISSING
-                                        : QUOTA_NOT_READ,
+        .class_read = class_read(seen),
         .class_value = 7,
         .flavors_read = seen & NO_FLAVOR ? QUOTA_MISSING
                         : seen & LIVE    ? QUOTA_FOUND
@@ -271,6 +325,31 @@ TEST_EACH(workload_is_read_before_it_grants_and_not_afterwards, NEEDS)
     const struct quota_plan plan = quota_plan(arena, &observed);
     ck_assert_int_eq(plan.need, NEEDS[_i].need);
     ck_assert_int_eq(plan.granted, NEEDS[_i].need == QUOTA_NEEDS_NOTHING);
+}
+
+/* Rows in which nothing wakes the job. */
+static const struct {
+    const char *workload;
+    unsigned seen;
+    uint32_t after_ms;
+} AGAIN[] = {
+    { NULL, UNSERVED, QUOTA_LOOK_AGAIN_MS },
+    { NULL, UNSERVED | DONE, 0 },
+    { SPEC, UNSERVED | DONE | FOREIGN, 0 },
+    { SPEC, UNSERVED | DONE, QUOTA_LOOK_AGAIN_MS }, /* it has our finalizer */
+    { SPEC, UNSERVED | GONE, QUOTA_LOOK_AGAIN_MS },
+    { SPEC, UNSERVED | UNQUEUED, QUOTA_LOOK_AGAIN_MS },
+    { NULL, CLASS | UNREADABLE, QUOTA_LOOK_AGAIN_MS },
+    { SPEC "," STATUS(PENDING), NO_CLASS, QUOTA_LOOK_AGAIN_MS },
+    { SPEC "," ADMITTED_STATUS(ADMITTED), LIVE | NO_FLAVOR, QUOTA_LOOK_AGAIN_MS },
+    { SPEC "," ADMITTED_STATUS(ADMITTED), LIVE | FLAVOR_OF_BOTH, QUOTA_LOOK_AGAIN_MS },
+    { SPEC "," ADMITTED_STATUS(ADMITTED), LIVE, 0 },
+};
+
+TEST_EACH(job_is_looked_at_again_where_no_change_tells_it, AGAIN)
+{
+    ck_assert_uint_eq(plan_of(AGAIN[_i].workload, AGAIN[_i].seen).requeue_after_ms,
+                      AGAIN[_i].after_ms);
 }
 
 static const char *told_condition(const cJSON *status, const char *type)
@@ -372,6 +451,41 @@ TEST(workload_has_what_kueue_schedules)
         "\"name\":\"task\",\"resources\":{\"requests\":{}}}],\"restartPolicy\":\"Never\"}}}],"
         "\"active\":true,\"queueName\":\"q\",\"priority\":7,\"priorityClassRef\":{\"group\":"
         "\"kueue.x-k8s.io\",\"kind\":\"WorkloadPriorityClass\",\"name\":\"high\"}}");
+}
+
+/* An owner and a name; "-": none. quota_workload_name of "job" and "u" proves the operator's hand. */
+static const struct {
+    const char *owner, *name, *managed_by;
+    bool is_ours;
+} KEPT[] = {
+    { API_VERSION, "any", "-", true },
+    { "batch/v1", "propellerjob-job-0bfe9", "propeller", false },
+    { "-", "propellerjob-job-0bfe9", "propeller", true },
+    { "-", "propellerjob-job-0bfe9", "-", false },
+    { "-", "propellerjob-job-00000", "propeller", false },
+    { "-", "propellerjob-0bfe9", "propeller", false },
+    { "-", "", "propeller", false },
+};
+
+TEST_EACH(workload_that_is_not_of_a_job_is_kept_without_its_spec, KEPT)
+{
+    const char *owner =
+        str_equal(KEPT[_i].owner, "-")
+            ? ""
+            : arena_printf(arena,
+                           "{\"apiVersion\":\"%s\",\"kind\":\"PropellerJob\",\"name\":\"job\","
+                           "\"uid\":\"u\",\"controller\":true}",
+                           KEPT[_i].owner);
+    const cJSON *workload = parsed(
+        arena, arena_printf(arena,
+                            "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"default\","
+                            "\"ownerReferences\":[%s],\"labels\":{\"" LABEL_JOB_UID
+                            "\":\"u\",\"" LABEL_MANAGED_BY "\":\"%s\"}},\"spec\":{},\"status\":{}}",
+                            KEPT[_i].name, owner, KEPT[_i].managed_by));
+
+    quota_project((cJSON *)(uintptr_t)workload);
+    ck_assert_int_eq(json_get(workload, "spec") != NULL, KEPT[_i].is_ours);
+    ck_assert_int_eq(json_get(workload, "status") != NULL, KEPT[_i].is_ours);
 }
 
 /* The words that the job shows, those of Kueue, and whether these can wait. */
