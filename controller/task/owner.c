@@ -24,12 +24,12 @@ void task_owners_order(const struct task_owners *owners, struct arena *arena, co
     }
 }
 
-/* The member, made if it is not there. */
+/* The member, made unless it is an object. */
 static cJSON *part(cJSON *object, const char *name)
 {
     const cJSON *found = json_get(object, name);
 
-    return found ? (cJSON *)(uintptr_t)found : json_set_object(object, name);
+    return cJSON_IsObject(found) ? (cJSON *)(uintptr_t)found : json_set_object(object, name);
 }
 
 void task_owners_constrain(const struct task_owners *owners, struct arena *arena, cJSON *task)
@@ -38,11 +38,11 @@ void task_owners_constrain(const struct task_owners *owners, struct arena *arena
         const struct task_owner *hooks = owners->items[i].hooks;
         const cJSON *labels =
             hooks->match_labels ? hooks->match_labels(owners->items[i].self, arena, task) : NULL;
-        cJSON *own = json_len(labels)
+        cJSON *own = cJSON_IsObject(labels) && json_len(labels)
                          ? part(part(part(task, "spec"), "propletSelector"), "matchLabels")
                          : NULL;
 
-        json_for_each (label, labels) {
+        json_for_each (label, own ? labels : NULL) {
             if (!json_get(own, label->string))
                 json_set_copy(own, label->string, label);
         }
