@@ -157,6 +157,7 @@ struct job_podsets job_podsets_of(struct arena *arena, const cJSON *spec)
 
         shape.text = shape_of(arena, shape.requests, shape.labels);
         of_task[index++] = shape_index(shapes, &ret.len, &shape);
+        ret.is_recurring |= json_bool(json_get(task, "isRecurring"), false);
     }
     for (size_t i = 0; i < ret.len && i < JOB_MAX_PODSETS; i++) {
         ret.counts[i] = shapes[i].tasks < limit ? shapes[i].tasks : limit;

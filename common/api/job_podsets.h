@@ -16,7 +16,8 @@ struct job_podsets {
     const char *hash; /* of the list */
     int64_t counts[JOB_MAX_PODSETS];
     const cJSON *labels[JOB_MAX_PODSETS]; /* matchLabels of the Tasks; NULL: none */
-    const size_t *of_task;                /* of each of spec.tasks: the index of its podSet */
+    bool is_recurring;     /* a Task goes on after its job has ended, when there is no quota */
+    const size_t *of_task; /* of each of spec.tasks: the index of its podSet */
     size_t tasks;
 };
 

@@ -21,8 +21,8 @@ struct held_job {
 
 /* The answer of a holder about a job. */
 struct job_hold {
-    bool is_held; /* false: the holder does not look after this job, and nothing else counts */
-    bool granted; /* it may run */
+    bool is_governed; /* false: the holder does not look after this job, and nothing else counts */
+    bool granted;     /* it may run */
     enum reason reason; /* of the condition QuotaReserved */
     const char *message;
     const cJSON *quota;        /* status.quota while it is granted */
@@ -53,6 +53,9 @@ struct job_holder {
     int (*settle)(void *self, struct reconcile *rc, const struct held_job *job,
                   const struct job_hold *hold, struct error *err);
 };
+
+/* The job names a queue, and no AppWrapper controls it, which would have the quota. */
+bool job_is_queued(const cJSON *job);
 
 /* A process has at most one. */
 void job_holder_register(const struct module_host *host, const struct job_holder *hooks,

@@ -31,6 +31,10 @@ map_fn propellerjob_map_to_tasks; /* a job gives its Tasks another order, or end
 #define INDEX_JOB_REFS "refs"
 void indexes_add_propellerjob(struct store *store);
 
+/* There is a holder: jobs with a queue are held, and the cache keeps what quota counts. Called before the first job is in
+ * the cache. */
+void propellerjob_hold_queued(bool holds);
+
 /* Of the Tasks in the spec only their names and who waits for whom: the rest is read again from the
  * API server when they are made. */
 watch_project_fn project_propellerjob;

@@ -7,11 +7,21 @@
 #include "controller/cache/indexes.h"
 #include "controller/job/propellerjob_plan.h"
 
+#define APPWRAPPER_GROUP "workload.codeflare.dev"
+
 static const char *const ORDER_NAMES[] = {
     [TASK_ORDER_NONE] = "open",           [TASK_ORDER_SUSPEND] = "suspend",
     [TASK_ORDER_FAIL_FAST] = "fail-fast", [TASK_ORDER_FAIL_FAST_SUSPENDED] = "fail-fast-suspended",
     [TASK_ORDER_STOP] = "stop",
 };
+
+/* A holder is registered. Set before the first job is in the cache, and constant from then on. */
+static bool holds_queued;
+
+void propellerjob_hold_queued(bool holds)
+{
+    holds_queued = holds;
+}
 
 static bool is_finished(const cJSON *job)
 {
@@ -38,15 +48,33 @@ static enum reason progress(const cJSON *job)
     return reason_of(json_string(json_get(condition_get(conditions, "Progressing"), "reason"), ""));
 }
 
+bool job_is_queued(const cJSON *job)
+{
+    const cJSON *queue = json_path(job, "metadata", "labels", LABEL_QUEUE, NULL);
+    const cJSON *owner = kube_controller_reference(job);
+
+    return !str_is_empty(json_string(queue, NULL)) &&
+           !(str_equal(json_get_string(owner, "kind"), "AppWrapper") &&
+             str_has_prefix(json_get_string(owner, "apiVersion"), APPWRAPPER_GROUP "/"));
+}
+
+/* Also one that is new, and one that gives the quota of its queue back. */
+static bool waits_for_quota(const cJSON *job)
+{
+    const cJSON *quota =
+        condition_get(json_path(job, "status", "conditions", NULL), "QuotaReserved");
+
+    return holds_queued && (quota || job_is_queued(job)) &&
+           !str_equal(json_get_string(quota, "status"), "True");
+}
+
 static enum task_order order_of(const cJSON *job)
 {
     enum reason reason = progress(job);
-    const cJSON *quota =
-        condition_get(json_path(job, "status", "conditions", NULL), "QuotaReserved");
-    bool suspended = json_bool(json_path(job, "spec", "suspend", NULL), false) ||
-                     (quota && !str_equal(json_get_string(quota, "status"), "True"));
+    bool suspended =
+        json_bool(json_path(job, "spec", "suspend", NULL), false) || waits_for_quota(job);
 
-    if (reason == REASON_DEADLINE || reason == REASON_RESETTING)
+    if (reason == REASON_DEADLINE || reason == REASON_RESETTING || reason == REASON_INVALID_SPEC)
         return TASK_ORDER_STOP;
     if (reason == REASON_TASK_FAILED || reason == REASON_TASK_REFUSED)
         return suspended ? TASK_ORDER_FAIL_FAST_SUSPENDED : TASK_ORDER_FAIL_FAST;
@@ -122,7 +150,7 @@ const char *const UNREAD_OF_PROPELLERJOB[] = { "metadata.annotations",
                                                "spec.tasks.metadata",
                                                NULL };
 
-/* Of the labels those of a queue stay. false: it names none. */
+/* Of the labels those of a queue stay; without a holder only that there is a queue. false: it has no use for quota. */
 static bool keep_queue(cJSON *metadata)
 {
     static const char *const KEPT[] = { LABEL_QUEUE, LABEL_PRIORITY_CLASS, LABEL_MAX_EXEC_TIME };
@@ -131,19 +159,20 @@ static bool keep_queue(cJSON *metadata)
 
     if (json_get(labels, LABEL_QUEUE)) {
         kept = cJSON_CreateObject();
-        for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
+        for (size_t i = 0; i < (holds_queued ? ARRAY_LEN(KEPT) : 1); i++) {
             if (json_get(labels, KEPT[i]))
                 json_set_copy(kept, KEPT[i], json_get(labels, KEPT[i]));
         }
     }
     json_set(metadata, "labels", kept);
-    return kept != NULL;
+    return kept && holds_queued;
 }
 
 void project_propellerjob(cJSON *object)
 {
     static const char *const KEPT[] = { "name", "dependsOn", "runIf" };
-    static const char *const KEPT_FOR_QUOTA[] = { "resourceRequirements", "propletSelector" };
+    static const char *const KEPT_FOR_QUOTA[] = { "resourceRequirements", "propletSelector",
+                                                  "isRecurring" };
     cJSON *metadata = (cJSON *)json_get(object, "metadata");
     cJSON *spec = (cJSON *)json_get(object, "spec");
     const cJSON *tasks = json_get(spec, "tasks");

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/kube/conditions.h"
 #include "controller/task/plan/plan_parts.h"
@@ -14,6 +15,7 @@
 struct planning {
     struct arena *arena;
     const struct job_observed *observed;
+    struct job_hold hold; /* as observed, or not granted yet */
     struct job_plan *plan;
     bool *given_up; /* of tasks->items: it will never be made */
     bool *awaited;  /* of tasks->items: one that exists waits for it */
@@ -55,7 +57,13 @@ bool job_is_resetting(const struct propellerjob_status *status)
 /* The holder lets it wait. */
 static bool waits_for_quota(const struct planning *planning)
 {
-    return planning->observed->hold && !planning->observed->hold->granted;
+    return planning->hold.is_governed && !planning->hold.granted;
+}
+
+/* Its own status says so. */
+static bool has_quota(const struct planning *planning)
+{
+    return condition_is(planning->observed->job.status.conditions, "QuotaReserved", CONDITION_TRUE);
 }
 
 static bool is_suspended(const struct planning *planning)
@@ -66,9 +74,7 @@ static bool is_suspended(const struct planning *planning)
 /* Nothing is made: it is suspended, or its own status does not say yet that it has its quota. */
 static bool is_halted(const struct planning *planning)
 {
-    return is_suspended(planning) ||
-           (planning->observed->hold && !condition_is(planning->observed->job.status.conditions,
-                                                      "QuotaReserved", CONDITION_TRUE));
+    return is_suspended(planning) || (planning->hold.is_governed && !has_quota(planning));
 }
 
 static int64_t age_us(const struct job_observed *observed, int64_t since_us)
@@ -124,6 +130,24 @@ static bool is_overdue(struct planning *planning)
     return left_us <= 0;
 }
 
+/* Why it begins to fail, if it does. */
+static void find_failure(struct planning *planning)
+{
+    const struct job_observed *observed = planning->observed;
+    size_t failed = find_ended(planning, OUTCOME_FAILED, true);
+
+    if (observed->tasks->problem) {
+        planning->reason = REASON_INVALID_SPEC;
+        planning->message = observed->tasks->problem;
+    } else if (observed->refused) {
+        planning->reason = REASON_TASK_REFUSED;
+        planning->message = observed->refused;
+    } else if (failed != SIZE_MAX && observed->job.spec.failure_policy == FAILURE_FAIL_FAST) {
+        planning->reason = REASON_TASK_FAILED;
+        planning->message = failure_text(planning, failed);
+    }
+}
+
 /* The deadline, what was decided before, a refusal, the first failure: in this order. */
 static void decide(struct planning *planning)
 {
@@ -131,10 +155,9 @@ static void decide(struct planning *planning)
     const struct propellerjob_spec *spec = &observed->job.spec;
     const cJSON *stored = condition_get(observed->job.status.conditions, "Progressing");
     enum reason reason = reason_of(json_string(json_get(stored, "reason"), ""));
-    size_t failed = find_ended(planning, OUTCOME_FAILED, true);
 
     if (reason == REASON_DEADLINE || reason == REASON_TASK_FAILED ||
-        reason == REASON_TASK_REFUSED) {
+        reason == REASON_TASK_REFUSED || reason == REASON_INVALID_SPEC) {
         planning->reason = reason;
         planning->message = json_string(json_get(stored, "message"), "");
     }
@@ -151,13 +174,7 @@ static void decide(struct planning *planning)
     }
     if (planning->reason || reason == REASON_RESETTING)
         return;
-    if (observed->refused) {
-        planning->reason = REASON_TASK_REFUSED;
-        planning->message = observed->refused;
-    } else if (failed != SIZE_MAX && spec->failure_policy == FAILURE_FAIL_FAST) {
-        planning->reason = REASON_TASK_FAILED;
-        planning->message = failure_text(planning, failed);
-    }
+    find_failure(planning);
 }
 
 /* The first that is somebody else's, or the first taskRef that does not exist; SIZE_MAX: none. */
@@ -257,6 +274,62 @@ static void plan_children(struct planning *planning)
     planning->plan->given_up = planning->given_up;
 }
 
+/* It was made to wait for all that it waits for by the spec and that has not ended. */
+static bool is_in_turn(const struct planning *planning, size_t i)
+{
+    const struct job_task *task = &planning->observed->tasks->items[i];
+
+    for (size_t j = 0; j < task->needs_len; j++) {
+        const char *need = planning->observed->tasks->items[task->needs[j]].object;
+        if (!is_settled(planning, task->needs[j]) &&
+            !(state_of(planning, i)->waits && is_named(&state_of(planning, i)->depends_on, need)))
+            return false;
+    }
+    return true;
+}
+
+/* Tasks made by another spec than the present one, whose quota is for fewer at once. */
+static void find_surplus(const struct planning *planning, struct map *excess)
+{
+    const struct job_tasks *tasks = planning->observed->tasks;
+    const struct propellerjob_spec *spec = &planning->observed->job.spec;
+    int64_t room = spec->parallelism.set ? spec->parallelism.value : INT64_MAX;
+
+    for (size_t i = 0; i < tasks->owned; i++) {
+        size_t task = tasks->order[i];
+        if (is_absent(planning, task) || is_final(planning, task))
+            continue;
+        bool fits =
+            spec->execution_mode == MODE_SEQUENTIAL ? is_in_turn(planning, task) : room-- > 0;
+        if (!fits)
+            map_set(excess, tasks->items[task].object, planning->plan);
+    }
+}
+
+/* Open Tasks that quota is not for are gone before the job takes it. */
+static void plan_excess(struct planning *planning)
+{
+    const struct str_list *strays = &planning->observed->strays;
+    struct map *excess;
+
+    if (!planning->hold.is_governed)
+        return;
+    excess = map_of_arena(planning->arena);
+    for (size_t i = 0; i < strays->len; i++)
+        map_set(excess, strays->items[i], planning->plan);
+    if (planning->hold.granted && !has_quota(planning))
+        find_surplus(planning, excess);
+    if (!map_len(excess))
+        return;
+    planning->plan->excess = excess;
+    planning->plan->create_len = 0;
+    if (planning->hold.granted) {
+        planning->hold.granted = false;
+        planning->hold.reason = REASON_QUOTA_PENDING;
+        planning->hold.message = "open Tasks that its quota is not for are deleted first";
+    }
+}
+
 static void count(const struct planning *planning)
 {
     struct propellerjob_status *status = &planning->plan->status;
@@ -282,6 +355,8 @@ static bool is_done(const struct planning *planning)
     const struct job_tasks *tasks = planning->observed->tasks;
     size_t len = planning->reason ? tasks->owned : tasks->len;
 
+    if (planning->plan->excess)
+        return false;
     for (size_t i = 0; i < len; i++) {
         if (!is_settled(planning, i))
             return false;
@@ -404,11 +479,11 @@ static void remove_condition(const struct planning *planning, const char *type)
 
 static void plan_quota(const struct planning *planning)
 {
-    const struct job_hold *hold = planning->observed->hold;
+    const struct job_hold *hold = &planning->hold;
     struct propellerjob_status *status = &planning->plan->status;
 
-    status->quota = hold && hold->granted ? hold->quota : NULL;
-    if (hold)
+    status->quota = hold->granted ? hold->quota : NULL;
+    if (hold->is_governed)
         set_condition(planning, "QuotaReserved", hold->granted ? CONDITION_TRUE : CONDITION_FALSE,
                       hold->reason, hold->message);
     else if (condition_get(status->conditions, "QuotaReserved"))
@@ -422,8 +497,7 @@ static void set_suspension(const struct planning *planning, const char *type,
     if (planning->observed->job.spec.suspend)
         set_condition(planning, type, status, REASON_SUSPENDED, "spec.suspend is true");
     else
-        set_condition(planning, type, status, REASON_WAITING_FOR_QUOTA,
-                      planning->observed->hold->message);
+        set_condition(planning, type, status, REASON_WAITING_FOR_QUOTA, planning->hold.message);
 }
 
 static void plan_suspension(const struct planning *planning)
@@ -594,6 +668,27 @@ static void plan_finished(const struct planning *planning)
         plan_requeue_in_us(&planning->plan->requeue_after_ms, left_us);
 }
 
+/* The end, or what comes next. */
+static void plan_step(const struct planning *planning)
+{
+    struct job_plan *plan = planning->plan;
+    bool done = is_done(planning) && !(is_suspended(planning) && may_reset(planning));
+    bool confirmed = planning->observed->absence_confirmed || !has_given_up(planning);
+
+    if (done && confirmed) {
+        conclude(planning);
+    } else {
+        plan_progress(planning);
+        spare_writes(planning);
+    }
+    if (done && !confirmed)
+        plan->action = JOB_CONFIRM_ABSENCE;
+    else if (plan->excess)
+        plan->action = JOB_DELETE_TASKS;
+    else if (plan->create_len)
+        plan->action = JOB_CREATE_TASKS;
+}
+
 struct job_plan job_plan(struct arena *arena, const struct job_observed *observed)
 {
     struct job_plan plan = { .status = observed->job.status };
@@ -613,7 +708,9 @@ struct job_plan job_plan(struct arena *arena, const struct job_observed *observe
         plan_finished(&planning);
         return plan;
     }
-    if (observed->tasks->problem) {
+    if (observed->hold)
+        planning.hold = *observed->hold;
+    if (observed->tasks->problem && !observed->hold) {
         count(&planning);
         finish(&planning, JOB_FAILED, REASON_INVALID_SPEC, observed->tasks->problem);
         return plan;
@@ -624,19 +721,9 @@ struct job_plan job_plan(struct arena *arena, const struct job_observed *observe
         return plan;
     }
     plan_children(&planning);
+    plan_excess(&planning);
     count(&planning);
     plan_suspension(&planning);
-    bool done = is_done(&planning) && !(is_suspended(&planning) && may_reset(&planning));
-    bool confirmed = observed->absence_confirmed || !has_given_up(&planning);
-    if (done && confirmed) {
-        conclude(&planning);
-    } else {
-        plan_progress(&planning);
-        spare_writes(&planning);
-    }
-    if (done && !confirmed)
-        plan.action = JOB_CONFIRM_ABSENCE;
-    else if (plan.create_len)
-        plan.action = JOB_CREATE_TASKS;
+    plan_step(&planning);
     return plan;
 }

@@ -34,7 +34,10 @@
  * so each Task that exists is of the run that failed, and every step can repeat. A suspended job
  * neither begins to reset nor goes on with it. A deadline ends it.
  *
- * A job that a holder looks after (holder.h) and that it has not granted is as a suspended one.
+ * A job that a holder looks after (holder.h) and that it has not granted is as a suspended one. Such a job has quota for
+ * the Tasks of its spec that may run at once. Open Tasks that its spec does not name any more are deleted, and it is not
+ * granted before they are gone. So are those that exist beyond what may run at once, before it is granted again: the
+ * spec may be another one since they were made. If the spec becomes invalid, its Tasks end before the job does.
  *
  * A change of nothing but counts is written at most every JOB_COUNTS_INTERVAL_US.
  */
@@ -68,6 +71,7 @@ struct job_observed {
     bool absence_confirmed; /* the API server has none of the Tasks whose outcome is missing */
     size_t
         children; /* Tasks that the job controls, also those that its spec does not name any more */
+    struct str_list strays; /* the open ones of them that its spec does not name */
 };
 
 /* The Tasks of the run that failed are being deleted, as the status says. */
@@ -78,7 +82,7 @@ enum job_action {
     JOB_WRITE,           /* nothing beside the status */
     JOB_CREATE_TASKS,    /* before the status is written */
     JOB_CONFIRM_ABSENCE, /* of the Tasks that are given up; then the job ends, or runs again */
-    JOB_DELETE_TASKS,    /* all that the job controls */
+    JOB_DELETE_TASKS,    /* that the job controls: all, or some (excess) */
     JOB_DELETE,          /* the object, whose time to live is over; and nothing else */
 };
 
@@ -87,6 +91,7 @@ struct job_plan {
     const size_t *create; /* CREATE_TASKS: of tasks->items, in this order */
     size_t create_len;
     const bool *given_up;              /* of tasks->items: it will never be made */
+    const struct map *excess;          /* DELETE_TASKS: names of those Tasks; NULL: all */
     struct propellerjob_status status; /* as it is to be stored */
 
     const struct event *event; /* of a transition; NULL: none */

@@ -3,6 +3,7 @@
 #include "common/api/kinds.h"
 #include "common/api/names.h"
 #include "common/base/log.h"
+#include "common/base/map.h"
 #include "common/base/str.h"
 #include "common/kube/owner.h"
 #include "controller/cache/indexes.h"
@@ -113,6 +114,27 @@ static struct job_task_state observe_task(const struct job_deps *deps, struct re
     return state;
 }
 
+/* Open Tasks that the spec does not name any more. */
+static struct str_list find_strays(const struct job_deps *deps, struct reconcile *rc,
+                                   const char *uid, struct job_tasks *tasks)
+{
+    struct object_list list = store_find(informer_store(deps->tasks), rc->arena, INDEX_OWNER, uid);
+    const char **names = arena_array(rc->arena, const char *, list.len + 1);
+    struct map *named = map_of_arena(rc->arena);
+    struct str_list ret = { .items = names };
+
+    for (size_t i = 0; i < tasks->owned; i++)
+        map_set(named, tasks->items[i].object, tasks);
+    for (size_t i = 0; i < list.len; i++) {
+        CLEANUP(arena_destroyp) struct arena *scratch = arena_create();
+
+        if (!map_get(named, list.items[i]->name) &&
+            !task_outcome_is_final(task_outcome(kube_object_json(scratch, list.items[i]))))
+            names[ret.len++] = list.items[i]->name;
+    }
+    return ret;
+}
+
 static int observe(const struct job_deps *deps, struct reconcile *rc,
                    const struct kube_object *object, const cJSON *json, struct job_tasks *tasks,
                    struct job_observed *ret, struct error *err)
@@ -129,11 +151,16 @@ static int observe(const struct job_deps *deps, struct reconcile *rc,
 
     *tasks = job_tasks_of(rc->arena, object->name, &ret->job.spec);
     struct job_task_state *states = arena_array(rc->arena, struct job_task_state, tasks->len + 1);
-    for (size_t i = 0; i < tasks->len; i++)
+    size_t named = 0;
+    for (size_t i = 0; i < tasks->len; i++) {
         states[i] = observe_task(deps, rc, &tasks->items[i], object->uid);
+        named += i < tasks->owned && states[i].outcome != OUTCOME_MISSING;
+    }
     ret->tasks = tasks;
     ret->states = states;
     ret->children = store_count(informer_store(deps->tasks), INDEX_OWNER, object->uid);
+    if (ret->children > named)
+        ret->strays = find_strays(deps, rc, object->uid, tasks);
     return 0;
 }
 
@@ -221,10 +248,11 @@ static int create_children(const struct job_deps *deps, struct reconcile *rc,
     return 0;
 }
 
-/* Deletes Tasks that the cache has, and leaves those that are being deleted. Errors are as those of create_children. */
+/* Deletes Tasks of these names that the cache has (NULL: all), and leaves those that are being deleted. Errors are as
+ * those of create_children. */
 static int delete_children(const struct job_deps *deps, struct reconcile *rc,
                            const struct kube_object *object, struct job_observed *observed,
-                           bool *ret_more, struct error *err)
+                           const struct map *names, bool *ret_more, struct error *err)
 {
     struct object_list list =
         store_find(informer_store(deps->tasks), rc->arena, INDEX_OWNER, object->uid);
@@ -235,7 +263,7 @@ static int delete_children(const struct job_deps *deps, struct reconcile *rc,
         const struct kube_name name = kube_object_name(task);
         const cJSON *whole = NULL;
 
-        if (task->deleting)
+        if (task->deleting || (names && !map_get(names, task->name)))
             continue;
         *ret_more = count == MAX_CHANGES;
         if (*ret_more)
@@ -343,7 +371,7 @@ static int plan_and_act(const struct job_deps *deps, struct reconcile *rc,
         acted = create_children(deps, rc, object, observed, &plan, &more, err);
     if (plan.action == JOB_DELETE_TASKS) {
         again_ms = JOB_SETTLE_MS; /* by then the cache knows which are being deleted */
-        acted = delete_children(deps, rc, object, observed, &more, err);
+        acted = delete_children(deps, rc, object, observed, plan.excess, &more, err);
     }
     if (observed->refused)
         plan = job_plan(rc->arena, observed);
@@ -443,7 +471,7 @@ int propellerjob_reconcile(void *self, struct reconcile *rc, struct error *err)
     r = look(deps, rc, &held, &hold, err);
     if (r < 0)
         return r;
-    if (hold.is_held)
+    if (hold.is_governed)
         observed.hold = &hold;
     r = plan_and_act(deps, rc, object, json, &observed, err);
     if (r < 0 && !observed.blocked)
@@ -507,6 +535,7 @@ void job_holder_register(const struct module_host *host, const struct job_holder
     assert(!deps->holder);
     deps->holder = hooks;
     deps->holder_self = self;
+    propellerjob_hold_queued(true);
 }
 
 const struct module PROPELLERJOB_MODULE = {

@@ -71,7 +71,7 @@ struct visit {
     size_t next; /* need to be followed next */
 };
 
-/* Depth first, without recursion; there is no circle. */
+/* Depth first, without recursion; it ends in a circle, too, which has no order. */
 static void sort(struct arena *arena, struct job_tasks *tasks)
 {
     struct visit *path = arena_array(arena, struct visit, tasks->owned + 1);
@@ -143,9 +143,7 @@ struct job_tasks job_tasks_of(struct arena *arena, const char *job,
                 arena_printf(arena, "tasks wait for each other in a circle: %s", circle);
     }
     add_refs(arena, spec, &tasks);
-    if (tasks.problem)
-        return tasks;
-    if (spec->execution_mode == MODE_SEQUENTIAL)
+    if (!tasks.problem && spec->execution_mode == MODE_SEQUENTIAL)
         chain(&tasks);
     sort(arena, &tasks);
     return tasks;

@@ -624,7 +624,7 @@ static int look(void *self, struct reconcile *rc, const struct held_job *job, st
     if (r < 0)
         return r;
     turn->waits = must_wait(deps, rc, job, &turn->plan);
-    ret->is_held = turn->plan.is_held;
+    ret->is_governed = turn->plan.is_held;
     ret->writes = turn->plan.action != QUOTA_NOTHING;
     ret->granted = turn->plan.granted;
     ret->reason = turn->plan.reason;

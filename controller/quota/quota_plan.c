@@ -10,10 +10,10 @@
 #include "common/kube/conditions.h"
 #include "common/kube/finalizer.h"
 #include "common/kube/owner.h"
+#include "controller/job/holder.h"
 #include "controller/quota/quota_admission.h"
 
 #define NAME_HASH_LEN 5
-#define APPWRAPPER_GROUP "workload.codeflare.dev"
 
 /* Words of Kueue in conditions of a Workload. Some of them are reasons of a job, too. */
 #define WORKLOAD_ADMITTED "Admitted"
@@ -63,16 +63,6 @@ static const cJSON *job_condition(const struct quota_observed *observed)
 static bool job_is_granted(const struct quota_observed *observed)
 {
     return str_equal(json_get_string(job_condition(observed), "status"), "True");
-}
-
-/* An AppWrapper that controls the job has the quota. */
-static bool is_queued(const struct quota_observed *observed)
-{
-    const cJSON *owner = kube_controller_reference(observed->job);
-
-    return !str_is_empty(label_of(observed->job, LABEL_QUEUE)) &&
-           !(str_equal(json_get_string(owner, "kind"), "AppWrapper") &&
-             str_has_prefix(json_get_string(owner, "apiVersion"), APPWRAPPER_GROUP "/"));
 }
 
 static bool has_workload(const struct quota_observed *observed)
@@ -619,7 +609,8 @@ static void plan_unqueued(struct quota_planning *planning)
 /* The webhook refuses such jobs, and may have been away. */
 static bool is_countable(const struct quota_observed *observed)
 {
-    return observed->podsets->len && observed->podsets->len <= JOB_MAX_PODSETS;
+    return observed->podsets->len && observed->podsets->len <= JOB_MAX_PODSETS &&
+           !observed->podsets->is_recurring;
 }
 
 /* The podSets of the Workload, by names and counts, are those of the job. */
@@ -689,7 +680,7 @@ static void plan_row(struct quota_planning *planning)
     } else if (!is_countable(observed)) {
         say(planning, REASON_PODSETS_CHANGED,
             "spec.tasks must have from 1 to 8 combinations of resourceRequirements and "
-            "matchLabels");
+            "matchLabels, and none with isRecurring");
         give_up_workload(planning);
     } else if (!workload) {
         plan_creation(planning);
@@ -768,7 +759,7 @@ struct quota_plan quota_plan(struct arena *arena, const struct quota_observed *o
 {
     struct quota_plan plan = { .action = QUOTA_NOTHING };
     struct quota_planning planning = { arena, observed, &plan };
-    bool queued = is_queued(observed);
+    bool queued = job_is_queued(observed->job);
 
     plan.is_held = observed->job && (queued || (observed->is_served && has_workload(observed)));
     plan_any(&planning, queued);

@@ -154,6 +154,7 @@ static void start_process(void)
     process.loop = watch_loop_create(process.config);
     jobs.queue = workqueue_create("propellerjob", &jobs.clock.clock);
     jobs.task_queue = workqueue_create("task", &jobs.clock.clock);
+    propellerjob_hold_queued(jobs.has_quota);
     jobs.deps = (struct job_deps){
         .tasks = make_informer(&KIND_TASK),
         .jobs = make_informer(&KIND_PROPELLERJOB),
