@@ -55,7 +55,7 @@ struct delivery {
     struct map *starts; /* client id -> int64_t: the last start with this module */
     struct waiting_list waiting;
     size_t waiting_count;
-    struct map *by_key; /* the same, not owned */
+    struct map *by_key; /* key -> struct waiting: owns them */
     size_t unjudged;    /* requests */
     bool is_busy;       /* a part of it is on its way */
 };
@@ -102,20 +102,24 @@ static int64_t now_of(const struct deliveries *deliveries)
     return clock_monotonic_ms(deliveries->host.clock);
 }
 
-static void waiting_free(struct delivery *delivery, struct waiting *waiting)
+static void waiting_release(void *value)
 {
-    TAILQ_REMOVE(&delivery->waiting, waiting, entry);
-    delivery->waiting_count--;
-    (void)map_remove(delivery->by_key, waiting->key);
+    struct waiting *waiting = value;
+
     free(waiting->key);
     free(waiting->client_id);
     free(waiting);
 }
 
+static void waiting_free(struct delivery *delivery, struct waiting *waiting)
+{
+    TAILQ_REMOVE(&delivery->waiting, waiting, entry);
+    delivery->waiting_count--;
+    (void)map_remove(delivery->by_key, waiting->key);
+}
+
 static void delivery_free(struct deliveries *deliveries, struct delivery *delivery)
 {
-    while (!TAILQ_EMPTY(&delivery->waiting))
-        waiting_free(delivery, TAILQ_FIRST(&delivery->waiting));
     TAILQ_REMOVE(&deliveries->list, delivery, entry);
     deliveries->delivery_count--;
     map_destroy(delivery->starts);
@@ -145,10 +149,14 @@ struct deliveries *deliveries_create(const struct deliveries_host *host)
 
 void deliveries_destroy(struct deliveries *deliveries)
 {
+    struct delivery *delivery = deliveries ? TAILQ_FIRST(&deliveries->list) : NULL, *next;
+
     if (!deliveries)
         return;
-    while (!TAILQ_EMPTY(&deliveries->list))
-        delivery_free(deliveries, TAILQ_FIRST(&deliveries->list));
+    for (; delivery; delivery = next) {
+        next = TAILQ_NEXT(delivery, entry);
+        delivery_free(deliveries, delivery);
+    }
     map_destroy(deliveries->paces);
     pthread_cond_destroy(&deliveries->changed);
     pthread_mutex_destroy(&deliveries->lock);
@@ -236,7 +244,7 @@ static struct delivery *use_delivery(struct deliveries *deliveries,
     delivery->parts = ((size_t)wish->bytes + PAYLOAD_PART_BYTES - 1) / PAYLOAD_PART_BYTES;
     delivery->sent_ms = xcalloc(delivery->parts + 1, sizeof(*delivery->sent_ms));
     delivery->starts = map_create(free);
-    delivery->by_key = map_create(NULL);
+    delivery->by_key = map_create(waiting_release);
     TAILQ_INIT(&delivery->waiting);
     TAILQ_INSERT_TAIL(&deliveries->list, delivery, entry);
     deliveries->delivery_count++;
@@ -589,40 +597,43 @@ static bool is_forgotten(const struct delivery *delivery, int64_t now_ms)
            now_ms - delivery->done_ms > DELIVERY_KEPT_MS && is_idle(delivery, now_ms);
 }
 
-static void forget_old(struct deliveries *deliveries, int64_t now_ms)
+/* Returns whether nothing is left of the delivery. */
+static bool forget_old(struct deliveries *deliveries, struct delivery *delivery, int64_t now_ms)
 {
-    struct delivery *delivery = TAILQ_FIRST(&deliveries->list), *next;
+    struct waiting *waiting = TAILQ_FIRST(&delivery->waiting), *next;
 
-    for (; delivery; delivery = next) {
-        struct waiting *waiting = TAILQ_FIRST(&delivery->waiting), *behind;
+    for (; waiting; waiting = next) {
+        next = TAILQ_NEXT(waiting, entry);
+        if (!is_active(waiting, now_ms) && !waiting->has_parts && !waiting->passes)
+            waiting_free(delivery, waiting);
+    }
+    if (!is_forgotten(delivery, now_ms))
+        return false;
+    delivery_free(deliveries, delivery);
+    return true;
+}
 
-        next = TAILQ_NEXT(delivery, entry);
-        for (; waiting; waiting = behind) {
-            behind = TAILQ_NEXT(waiting, entry);
-            if (!is_active(waiting, now_ms) && !waiting->has_parts && !waiting->passes)
-                waiting_free(delivery, waiting);
-        }
-        if (is_forgotten(delivery, now_ms))
-            delivery_free(deliveries, delivery);
-    }
-    if (map_len(deliveries->paces) > MAX_PACES) { /* the rate of a moment */
-        map_destroy(deliveries->paces);
-        deliveries->paces = map_create(free);
-    }
+static void forget_paces(struct deliveries *deliveries)
+{
+    if (map_len(deliveries->paces) <= MAX_PACES)
+        return;
+    map_destroy(deliveries->paces); /* the rate of a moment */
+    deliveries->paces = map_create(free);
 }
 
 static struct choice choose(struct deliveries *deliveries, struct arena *arena)
 {
     struct choice choice = { .wait_ms = INT64_MAX };
-    struct delivery *delivery;
+    struct delivery *delivery, *next;
 
     pthread_mutex_lock(&deliveries->lock);
     int64_t now_ms = now_of(deliveries);
     deliveries->has_changed = false;
-    forget_old(deliveries, now_ms);
-    for (delivery = TAILQ_FIRST(&deliveries->list); delivery;
-         delivery = TAILQ_NEXT(delivery, entry)) {
-        consider(deliveries, arena, delivery, now_ms, &choice);
+    forget_paces(deliveries);
+    for (delivery = TAILQ_FIRST(&deliveries->list); delivery; delivery = next) {
+        next = TAILQ_NEXT(delivery, entry);
+        if (!forget_old(deliveries, delivery, now_ms))
+            consider(deliveries, arena, delivery, now_ms, &choice);
     }
     if (choice.delivery)
         choice.delivery->is_busy = true;
